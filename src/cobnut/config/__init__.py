@@ -1,0 +1,1 @@
+"""What was set, by whom, and is it sane?"""

@@ -1,0 +1,1 @@
+"""Where does a table live, and which version of it is current?"""
