@@ -1,0 +1,266 @@
+"""Which version of a table is current?
+
+A table is a folder of generations. A writer makes a complete new generation in a temporary folder, makes it durable,
+gives it its number, and then replaces the one-line file `CURRENT`. A reader always sees the last complete generation and
+holds a shared lock on it, so that it is not removed under it. The previous generation stays for `rollback`.
+
+States of a generation: temporary (only its writer knows it), complete (has a number), current (named by CURRENT),
+previous (parent of the current one), superseded (removed once its grace time is over and nobody reads it).
+
+Not here: Parquet tables (`storage.tables`), the search index (`index`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import cobnut
+from cobnut.errors import DataError, InputError
+from cobnut.records.catalogue import FORMAT_VERSION
+from cobnut.storage.files import (
+    fsync_folder,
+    fsync_tree,
+    io_errors,
+    read_json,
+    remove_tree,
+    sweep,
+    temporary_name,
+    write_atomic,
+    write_json,
+)
+from cobnut.storage.locks import WriterLock
+
+CURRENT = "CURRENT"
+MANIFEST = "manifest.json"
+LOCK = "LOCK"
+
+
+class Generation:
+    """One complete version; `manifest` says what is in it. Use as a context manager: it holds a shared lock."""
+
+    def __init__(self, path: Path, number: int, manifest: dict[str, Any], fd: int) -> None:
+        self.path, self.number, self.manifest, self._fd = path, number, manifest, fd
+
+    def close(self) -> None:
+        """Lets the generation be removed when it is superseded."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Generation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Draft:
+    """A generation being made, under the writer's lock. `path` is a fresh folder to fill; `publish` or `abort` ends it."""
+
+    def __init__(self, store: GenerationStore, lock: WriterLock, path: Path, parent: int | None) -> None:
+        self.store, self.path, self.parent, self._lock = store, path, parent, lock
+        self.messages: list[str] = []
+
+    def publish(self, manifest: dict[str, Any]) -> int:
+        """Makes the draft the current generation; its number. `manifest` is completed by writer, versions and parent."""
+        number = self.store.newest_number() + 1
+        complete = {
+            "generation": number,
+            "parent": self.parent,
+            "format_version": FORMAT_VERSION,
+            "written_by": f"cobnut {cobnut.__version__}",
+            "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            **manifest,
+        }
+        with io_errors(self.store.path, "publish a generation"):
+            write_json(self.path / MANIFEST, complete)
+            fsync_tree(self.path)
+            target = self.store.path / _name(number)
+            os.rename(self.path, target)
+            fsync_folder(self.store.path)
+            write_atomic(self.store.path / CURRENT, f"{_name(number)}\n".encode())
+            self.store.remove_superseded()
+        self._lock.release()
+        return number
+
+    def abort(self) -> None:
+        """Leaves the current generation as it is."""
+        remove_tree(self.path)
+        self._lock.release()
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.path.exists():
+            self.abort()
+
+
+class GenerationStore:
+    """The generations of one table, or of the merged index, below `path`."""
+
+    def __init__(self, path: Path, what: str, *, lock_wait_s: float = 0.0, grace_s: float = 60.0) -> None:
+        self.path, self.what, self.lock_wait_s, self.grace_s = path, what, lock_wait_s, grace_s
+
+    def current_number(self) -> int | None:
+        """Number of the current generation; None when the table was never written."""
+        try:
+            text = (self.path / CURRENT).read_text()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(
+                f"cannot read which generation of {self.what} is current", where=str(self.path / CURRENT)
+            ) from error
+        name = text.strip()
+        if not (name.startswith("g") and name[1:].isdigit()):
+            raise DataError(
+                f"{name[:40]!r} names no generation", where=str(self.path / CURRENT),
+                remedy=f"use `cobnut rollback DIR {self.what}`, or write the newest folder's name into it",
+            )  # fmt: skip
+        return int(name[1:])
+
+    def numbers(self) -> list[int]:
+        """Numbers of all complete generations, oldest first."""
+        if not self.path.is_dir():
+            return []
+        names = [p.name for p in self.path.iterdir()]
+        return sorted(int(n[1:]) for n in names if n.startswith("g") and n[1:].isdigit())
+
+    def newest_number(self) -> int:
+        """Highest number given so far; 0 when there is none."""
+        numbers = self.numbers()
+        return max(numbers[-1] if numbers else 0, self.current_number() or 0)
+
+    def current(self) -> Generation | None:
+        """The current generation, held against removal; None when the table was never written."""
+        while True:
+            number = self.current_number()
+            if number is None:
+                return None
+            path = self.path / _name(number)
+            try:
+                fd = os.open(path / MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                if self.current_number() != number:
+                    continue
+                raise DataError(
+                    f"generation {_name(number)} of {self.what} is missing", where=str(path),
+                    remedy=f"use `cobnut rollback DIR {self.what}`",
+                ) from None  # fmt: skip
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            if not path.exists():  # removed between the two lines: a newer one is current by now
+                os.close(fd)
+                continue
+            try:
+                manifest = read_json(path / MANIFEST)
+                check_version(manifest, path)
+            except BaseException:
+                os.close(fd)
+                raise
+            return Generation(path, number, manifest, fd)
+
+    def begin(self) -> Draft:
+        """Takes the writer's lock, sweeps what killed writers left, and gives a fresh folder to fill."""
+        with io_errors(self.path, "create"):
+            self.path.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(self.path / LOCK, self.what, self.lock_wait_s).acquire()
+        try:
+            swept = sweep(self.path)
+            path = self.path / temporary_name("generation")
+            with io_errors(path, "create"):
+                path.mkdir()
+            draft = Draft(self, lock, path, self.current_number())
+        except BaseException:
+            lock.release()
+            raise
+        if lock.taken_over_from:
+            draft.messages.append(
+                f"the lock on {self.what} was left by {lock.taken_over_from}, which is gone; taken over"
+            )
+        if swept:
+            draft.messages.append(f"{len(swept)} unfinished folders of {self.what} removed")
+        return draft
+
+    def rollback(self) -> tuple[int, int]:
+        """Makes the previous generation current again: (from, to). An `InputError` when there is none."""
+        with (
+            WriterLock(self.path / LOCK, self.what, self.lock_wait_s).acquire()
+            if self.path.is_dir()
+            else _nothing(self.what)
+        ):
+            number = self.current_number()
+            older = [n for n in self.numbers() if number is not None and n < number]
+            if number is None or not older:
+                raise InputError(
+                    f"{self.what} has no previous generation to go back to", where=str(self.path)
+                )
+            target = older[-1]
+            check_version(read_json(self.path / _name(target) / MANIFEST), self.path / _name(target))
+            write_atomic(self.path / CURRENT, f"{_name(target)}\n".encode())
+            return number, target
+
+    def remove_superseded(self) -> None:
+        """Removes generations that are neither current nor its predecessor, past their grace time, and not being read."""
+        number = self.current_number()
+        if number is None:
+            return
+        keep = {number, *[n for n in self.numbers() if n < number][-1:]}
+        for old in self.numbers():
+            path = self.path / _name(old)
+            if old not in keep and old < number and _age_s(path) >= self.grace_s and _nobody_reads(path):
+                remove_tree(path)
+
+
+def _nothing(what: str) -> WriterLock:
+    raise InputError(f"{what} was never written")
+
+
+def _name(number: int) -> str:
+    return f"g{number:06d}"
+
+
+def _age_s(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _nobody_reads(path: Path) -> bool:
+    try:
+        fd = os.open(path / MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def check_version(manifest: Any, path: Path) -> None:
+    """Refuses what a newer Cobnut wrote, and what is no manifest."""
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if not isinstance(version, int):
+        raise DataError("the manifest names no format version", where=str(path))
+    if version > FORMAT_VERSION:
+        raise DataError(
+            f"format version {version} is newer than this program knows ({FORMAT_VERSION})", where=str(path),
+            remedy="use a newer Cobnut",
+        )  # fmt: skip
+
+
+Publish = Callable[[dict[str, Any]], int]
