@@ -13,8 +13,8 @@ import os
 import shutil
 import socket
 import uuid
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 

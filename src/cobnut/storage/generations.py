@@ -1,8 +1,8 @@
 """Which version of a table is current?
 
 A table is a folder of generations. A writer makes a complete new generation in a temporary folder, makes it durable,
-gives it its number, and then replaces the one-line file `CURRENT`. A reader always sees the last complete generation and
-holds a shared lock on it, so that it is not removed under it. The previous generation stays for `rollback`.
+gives it its number, and then replaces the one-line file `CURRENT`. A reader always sees the last complete generation
+and holds a shared lock on it, so that it is not removed under it. The previous one stays for `rollback`.
 
 States of a generation: temporary (only its writer knows it), complete (has a number), current (named by CURRENT),
 previous (parent of the current one), superseded (removed once its grace time is over and nobody reads it).
@@ -63,14 +63,14 @@ class Generation:
 
 
 class Draft:
-    """A generation being made, under the writer's lock. `path` is a fresh folder to fill; `publish` or `abort` ends it."""
+    """A generation being made under the writer's lock: fill the fresh folder `path`, then `publish` or `abort`."""
 
     def __init__(self, store: GenerationStore, lock: WriterLock, path: Path, parent: int | None) -> None:
         self.store, self.path, self.parent, self._lock = store, path, parent, lock
         self.messages: list[str] = []
 
     def publish(self, manifest: dict[str, Any]) -> int:
-        """Makes the draft the current generation; its number. `manifest` is completed by writer, versions and parent."""
+        """Makes the draft the current generation; its number. Writer, versions and parent complete the manifest."""
         number = self.store.newest_number() + 1
         complete = {
             "generation": number,
@@ -202,16 +202,14 @@ class GenerationStore:
             number = self.current_number()
             older = [n for n in self.numbers() if number is not None and n < number]
             if number is None or not older:
-                raise InputError(
-                    f"{self.what} has no previous generation to go back to", where=str(self.path)
-                )
+                raise InputError(f"{self.what} has no previous generation to go back to", where=str(self.path))
             target = older[-1]
             check_version(read_json(self.path / _name(target) / MANIFEST), self.path / _name(target))
             write_atomic(self.path / CURRENT, f"{_name(target)}\n".encode())
             return number, target
 
     def remove_superseded(self) -> None:
-        """Removes generations that are neither current nor its predecessor, past their grace time, and not being read."""
+        """Removes generations older than the previous one, past their grace time, that nobody reads."""
         number = self.current_number()
         if number is None:
             return

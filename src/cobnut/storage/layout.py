@@ -73,7 +73,7 @@ class SegmentFolder:
     def set_state(self, state: str, **more: Any) -> None:
         """Records how far the segment has come; `more` is kept beside it."""
         path = self.path / STATE_FILE
-        value = read_json(path) if path.exists() else {"format_version": FORMAT_VERSION}
+        value: dict[str, Any] = read_json(path) if path.exists() else {"format_version": FORMAT_VERSION}
         value.update(state=state, **more)
         value.setdefault("times", {})[state] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         write_json(path, value)
@@ -124,9 +124,7 @@ class CrawlFolder:
     def open(cls, path: Path) -> CrawlFolder:
         """An existing crawl; an `InputError` when the folder holds none."""
         if not path.exists():
-            raise InputError(
-                "no such folder", where=str(path), remedy=f"make a crawl with `cobnut create {path}`"
-            )
+            raise InputError("no such folder", where=str(path), remedy=f"make a crawl with `cobnut create {path}`")
         if not (path / SETTINGS_FILE).is_file():
             raise InputError(
                 "not a crawl (it holds no cobnut.toml)",
@@ -181,14 +179,12 @@ class CrawlFolder:
             if segment.name == wanted:
                 return segment
         known = ", ".join(s.name for s in self.segments()[-5:]) or "none yet"
-        raise InputError(
-            f"no segment is called {wanted!r}", where=str(self.segments_path), remedy=f"segments: {known}"
-        )
+        raise InputError(f"no segment is called {wanted!r}", where=str(self.segments_path), remedy=f"segments: {known}")
 
     def new_segment(
         self, now_ms: Callable[[], int], sleep: Callable[[float], None], fill: Callable[[SegmentFolder], Any]
     ) -> SegmentFolder:
-        """A segment filled by `fill`, which appears whole: named by the UTC second; a taken second waits for the next."""
+        """A segment made by `fill`, which appears whole, named by the UTC second; a taken second waits for the next."""
         with io_errors(self.segments_path, "create a segment"):
             self.segments_path.mkdir(exist_ok=True)
             draft = SegmentFolder(self.segments_path / temporary_name("segment"))
@@ -197,9 +193,7 @@ class CrawlFolder:
         draft.set_state(GENERATED)
         while True:
             name = time.strftime("%Y%m%d%H%M%S", time.gmtime(now_ms() / 1000))
-            newest = max(
-                (p.name for p in self.segments_path.iterdir() if not p.name.startswith(".")), default=""
-            )
+            newest = max((p.name for p in self.segments_path.iterdir() if not p.name.startswith(".")), default="")
             target = self.segments_path / name
             if name > newest:
                 with io_errors(target, "publish a segment"):

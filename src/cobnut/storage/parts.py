@@ -6,6 +6,7 @@ has its name its rows are *acknowledged*: nothing will produce them again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -65,10 +66,8 @@ class ParquetFile:
 
     def abandon(self) -> None:
         """Closes without making anything durable."""
-        try:
+        with contextlib.suppress(OSError):
             self._writer.close()
-        except OSError:
-            pass
 
 
 class PartWriter:

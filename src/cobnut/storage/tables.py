@@ -1,8 +1,8 @@
 """How are the rows of a table read and written?
 
-A Parquet table is a folder of generations; each generation holds one or more files per partition. Partition p of n holds
-the host buckets [p * 65536 / n, (p + 1) * 65536 / n): contiguous, so that doubling n splits each partition in two and
-readers can prune by the statistics of a file.
+A Parquet table is a folder of generations; each generation holds one or more files per partition. Partition p of n
+holds the host buckets [p * 65536 / n, (p + 1) * 65536 / n): contiguous, so that doubling n splits each partition in two
+and readers can prune by the statistics of a file.
 
 Not here: publishing and locks (`storage.generations`), what the rows mean (`records.catalogue`).
 """
@@ -123,7 +123,7 @@ class TableStore:
 
 
 class TableDraft:
-    """A version being made: write each partition's rows, then publish. A context manager that aborts unless published."""
+    """A version being made: write each partition's rows, then publish. As a context manager it aborts unless published."""
 
     def __init__(self, table: Table, draft: Draft, partitions: int) -> None:
         self.table, self.partitions, self._draft = table, partitions, draft
@@ -204,9 +204,7 @@ def checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_files(
-    table: Table, files: list[Path], columns: list[str] | None = None, filters: Any = None
-) -> pa.Table:
+def read_files(table: Table, files: list[Path], columns: list[str] | None = None, filters: Any = None) -> pa.Table:
     """Rows of some Parquet files of a table as one Arrow table; a `DataError` names a damaged file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -217,9 +215,7 @@ def read_files(
     pieces = []
     for path in files:
         try:
-            pieces.append(
-                pq.read_table(path, columns=columns, filters=filters, partitioning=None).cast(schema)
-            )
+            pieces.append(pq.read_table(path, columns=columns, filters=filters, partitioning=None).cast(schema))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, KeyError, ValueError) as error:
             raise damaged(path, error, table.name) from error
     return pa.concat_tables(pieces) if pieces else schema.empty_table()
