@@ -1,7 +1,7 @@
 """What can go wrong, and whose fault is it?
 
 Every error that reaches a user is a `CobnutError` with one clear line: what happened, where, and what to do. Its class
-decides the exit code. What the web does every second (a 404, a timeout, broken HTML) is no error: it is recorded as data.
+decides the exit code. What the web does every second (a 404, a timeout, broken HTML) is no error but recorded data.
 
 Exit codes: 0 done; 1 done, but something named on the command line failed; 2 your input; 3 the data on disk;
 4 the environment; 130 interrupted.

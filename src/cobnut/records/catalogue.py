@@ -164,6 +164,7 @@ FETCHLIST = Table(
         _c("etag", "string", "For If-None-Match."),
         _c("last_modified", "string", "For If-Modified-Since."),
         _c("signature", "binary", "Digest of the version we have."),
+        _k("fetched_before", "bool", "The page was fetched in an earlier round: its links have passed on their score already."),
         _c("metadata", "map", "From the seed."),
     ),
 )

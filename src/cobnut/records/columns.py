@@ -8,7 +8,7 @@ Not here: which tables there are (`records.catalogue`), where they lie on disk (
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -57,7 +57,7 @@ class Table(msgspec.Struct, frozen=True):
         return _schema(self)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _schema(table: Table) -> pa.Schema:
     return pa_schema(table.columns)
 

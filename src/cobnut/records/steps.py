@@ -1,41 +1,58 @@
 """What is a stage?
 
-A stage is a name, what it reads, what it writes, and a list of steps. A step is `Sql` (one portable text), `Map` (a pure
-function, Arrow batches in, Arrow batches out) or `Job` (driver code with declared inputs and outputs, for what is
+A stage is a name, what it reads, what it writes, and a list of steps. A step is `Sql` (one portable text), `Map` (a
+pure function, Arrow batches in, Arrow batches out) or `Job` (driver code with declared inputs and outputs, for what is
 neither). Engines run stages; stages do not know the engine.
+
+An SQL text reads its inputs by name, and the one-row relation `params` for values that vary from run to run.
+
+Not here: the stages themselves (`stages`), running them (`engines`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from cobnut.records.columns import Column
+from cobnut.records.columns import Column, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BatchFunction = Callable[[Iterable["pa.RecordBatch"], Any], Iterator["pa.RecordBatch"]]
 
+Source = Literal["current", "segments", "given"]
+"""Where rows come from: the table's current generation, the parts of the segments at hand, or the caller."""
+
+
+class Input(msgspec.Struct, frozen=True):
+    """One relation a stage reads.
+
+    With `partitioned`, a run over one partition sees only that partition's rows; otherwise it sees them all. Rows of
+    segment tables carry one more column, `segment`.
+    """
+
+    name: str
+    table: Table | None
+    source: Source
+    partitioned: bool = True
+    columns: tuple[Column, ...] = ()  # of a given relation, which has no table
+
 
 class Sql(msgspec.Struct, frozen=True):
-    """One portable SQL text over named inputs; it reads the one-row view `params` for values that vary.
-
-    `output` names the relation that later steps, or the writer, take. `columns` are the output's columns, in order.
-    """
+    """One portable SQL text over named inputs; `output` names the relation it makes, `columns` are its columns."""
 
     name: str
     text: str
     inputs: tuple[str, ...]
     output: str
     columns: tuple[Column, ...]
-    params: tuple[Column, ...] = ()
 
 
 class Map(msgspec.Struct, frozen=True):
-    """A pure function over Arrow batches of `input`; `context` is what it is given beside them (settings, filters)."""
+    """A pure function over Arrow batches of `input`; the run's context (filters, settings) is its second argument."""
 
     name: str
     function: BatchFunction
@@ -48,8 +65,13 @@ class Job(msgspec.Struct, frozen=True):
     """Driver code for what is neither SQL nor a map: fetching, ranking, indexing, merging."""
 
     name: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+
+
+class Output(msgspec.Struct, frozen=True):
+    """One relation that becomes the next generation of a table."""
+
+    relation: str
+    table: Table
 
 
 Step = Sql | Map | Job
@@ -60,6 +82,38 @@ class Stage(msgspec.Struct, frozen=True):
 
     name: str
     doc: str
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
+    inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
+    outputs: tuple[Output, ...]
+    params: tuple[Column, ...] = ()
+    reads: tuple[str, ...] = ()  # tables that jobs read
+    writes: tuple[str, ...] = ()  # tables that jobs write
+
+    def input(self, name: str) -> Input:
+        """The input of that name."""
+        return next(i for i in self.inputs if i.name == name)
+
+    def all_reads(self) -> tuple[str, ...]:
+        """Names of all tables the stage reads, declared or through its inputs."""
+        names = [i.table.name for i in self.inputs if i.table is not None] + list(self.reads)
+        return tuple(dict.fromkeys(names))
+
+    def all_writes(self) -> tuple[str, ...]:
+        """Names of all tables the stage writes."""
+        return tuple(dict.fromkeys([o.table.name for o in self.outputs] + list(self.writes)))
+
+
+SEGMENT_COLUMN = Column("segment", "string", "Name of the segment the row comes from.", nullable=False)
+
+
+def columns_of(source: Input) -> tuple[Column, ...]:
+    """The columns an SQL text sees of an input."""
+    if source.table is None:
+        return source.columns
+    more = (SEGMENT_COLUMN,) if source.source == "segments" else ()
+    return source.table.columns + more
+
+
+def column(name: str, type_: Any, nullable: bool = True) -> Column:
+    """A column of an intermediate relation, which needs no sentence of its own."""
+    return Column(name, type_, "", nullable)

@@ -123,7 +123,7 @@ class TableStore:
 
 
 class TableDraft:
-    """A version being made: write each partition's rows, then publish. As a context manager it aborts unless published."""
+    """A version being made: write each partition's rows, then `publish`. A context manager; unpublished is aborted."""
 
     def __init__(self, table: Table, draft: Draft, partitions: int) -> None:
         self.table, self.partitions, self._draft = table, partitions, draft
