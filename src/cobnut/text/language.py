@@ -1,0 +1,43 @@
+"""Which language is this text in?
+
+Answers with a two-letter code (ISO 639-1), or None where the text is too short or no language is likely enough: a
+wrong language costs more (stemmed wrongly, left out by `lang:`) than none.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from cobnut.text.cjk import has_cjk
+
+MAX_CHARS = 1_000
+"""Characters looked at: more does not make the answer better."""
+
+MIN_LETTERS = 20
+"""Letters needed; a CJK character counts as three."""
+
+MIN_CONFIDENCE = 0.5
+"""Least share of the probability that the language must have."""
+
+_LETTERS = re.compile(r"[^\W\d_]")
+
+
+@cache
+def _identifier() -> Any:
+    # half a second of CPU: once per process, when first asked
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def detect(text: str) -> str | None:
+    """The language of `text`, told by its first 1,000 characters; None when it cannot be told."""
+    sample = text[:MAX_CHARS]
+    letters = _LETTERS.findall(sample)
+    weight = len(letters) + (2 * sum(map(has_cjk, letters)) if len(letters) < MIN_LETTERS else 0)
+    if weight < MIN_LETTERS:
+        return None
+    language, confidence = _identifier().classify(sample)
+    return str(language) if confidence >= MIN_CONFIDENCE else None

@@ -1,0 +1,183 @@
+"""May this URL enter the crawl?
+
+A filter is a named rule that may only accept or refuse a URL. Those that `urls.filters` lists are compiled into
+one function that gives the name of the first rule that refuses, or None; the name becomes the reason that `cobnut
+why` prints.
+
+* `scheme`: only http and https.
+* `length`: not longer than `urls.max_length` characters.
+* `suffix`: the last segment of the path does not end in one of `urls.deny_suffixes`, whatever its case.
+* `repeat`: no part of the path comes three times in a row (`/x/x/x/`, `/a/b/a/b/a/b/`), nor one segment at every
+  second place three times (`/x/1/x/2/x/`): the mark of a link that adds to its own page's path for ever.
+* `scope`: inside what the crawl is about (`Scope`).
+
+Not here: changing a URL (`normalizers`); budgets per host and pattern (`frontier`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import msgspec
+
+from cobnut.urls import hosts
+from cobnut.urls.nearest import unknown_name
+from cobnut.urls.parse import split
+
+MAX_PERIOD = 16
+"""Longest part of a path, in segments, whose repetition is looked for."""
+
+
+class FilterSettings(Protocol):
+    """What the rules read of the settings."""
+
+    @property
+    def filters(self) -> tuple[str, ...]: ...
+    @property
+    def max_length(self) -> int: ...
+    @property
+    def deny_suffixes(self) -> tuple[str, ...]: ...
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What the crawl is about: the seeds' hosts, domains or folders, or the whole web.
+
+    `host`: the host's name is a seed's; scheme and port do not matter. `domain`: the registrable domain is a
+    seed's. `prefix`: in the folder of a seed, on its host and port (at the schemes' own ports, http and https
+    count as one). `seeds` are normalised.
+    """
+
+    kind: Literal["host", "domain", "prefix", "web"] = "host"
+    seeds: tuple[str, ...] = ()
+
+
+Refuses = Callable[[str], bool]
+"""One rule, ready: is this normalised URL refused?"""
+
+Factory = Callable[[FilterSettings, Scope], Refuses]
+"""Makes a rule from settings and scope."""
+
+
+def _scheme(_settings: FilterSettings, _scope: Scope) -> Refuses:
+    return lambda url: not url.startswith(("http://", "https://"))
+
+
+def _length(settings: FilterSettings, _scope: Scope) -> Refuses:
+    longest = settings.max_length
+    return lambda url: len(url) > longest
+
+
+def _suffix(settings: FilterSettings, _scope: Scope) -> Refuses:
+    denied = frozenset(suffix.lower().lstrip(".") for suffix in settings.deny_suffixes)
+
+    def refuses(url: str) -> bool:
+        path = url.partition("?")[0]
+        dot = path.rfind(".")
+        if dot < 0 or path[dot + 1 :].lower() not in denied:
+            return False
+        return path.find("/", path.find("://") + 3) >= 0 and path.find("/", dot) < 0 and dot > _path_start(path)
+
+    return refuses
+
+
+def _path_start(url: str) -> int:
+    """Where the path begins: at the first slash after the host."""
+    return url.find("/", url.find("://") + 3)
+
+
+def _repeat(_settings: FilterSettings, _scope: Scope) -> Refuses:
+    def refuses(url: str) -> bool:
+        if url.count("/") < 6 and not url.endswith("/") and url.count("/") < 5:  # two belong to the scheme
+            return False
+        path = url.partition("?")[0]
+        segments = path[_path_start(path) + 1 :].split("/")
+        return has_repetition(segments)
+
+    return refuses
+
+
+def has_repetition(segments: list[str]) -> bool:
+    """Does a run of up to 16 segments come three times in a row, or one segment at every second place three times?
+
+    Empty segments are left out of account. Time is linear in the number of segments.
+
+    >>> has_repetition(["a", "b", "a", "b", "a", "b"]), has_repetition(["x", "1", "x", "2", "x"])
+    (True, True)
+    """
+    parts = [part for part in segments if part]
+    count = len(parts)
+    if count - len(set(parts)) < 2:  # nothing can stand three times
+        return False
+    for at in range(count - 4):
+        if parts[at] == parts[at + 2] == parts[at + 4]:
+            return True
+    for period in range(1, min(MAX_PERIOD, count // 3) + 1):
+        run = 0
+        for at in range(count - period):
+            run = run + 1 if parts[at] == parts[at + period] else 0
+            if run >= 2 * period:
+                return True
+    return False
+
+
+def _scope_rule(_settings: FilterSettings, scope: Scope) -> Refuses:
+    if scope.kind == "web":
+        return lambda _url: False
+    if scope.kind == "prefix":
+        return _prefix_rule(scope.seeds)
+    if scope.kind == "host":
+        names = frozenset(hosts.host_of(seed) for seed in scope.seeds) - {""}
+        return lambda url: hosts.host_of(url) not in names
+    domains = frozenset(hosts.domain_of(hosts.host_of(seed)) for seed in scope.seeds) - {""}
+    return lambda url: hosts.domain_of(hosts.host_of(url)) not in domains
+
+
+def _prefix_rule(seeds: tuple[str, ...]) -> Refuses:
+    folders: list[str] = []
+    for seed in seeds:
+        scheme, _user, host, port, rest = split(seed)
+        path = rest.partition("?")[0]
+        folder = f"{host}{port}{path[: path.rfind('/') + 1]}"
+        folders += [f"{scheme}://{folder}"] if port else [f"http://{folder}", f"https://{folder}"]
+    allowed = tuple(folders)
+    return lambda url: not url.startswith(allowed)
+
+
+FILTERS: dict[str, Factory] = {
+    "scheme": _scheme,
+    "length": _length,
+    "suffix": _suffix,
+    "repeat": _repeat,
+    "scope": _scope_rule,
+}
+"""The filters that come with Cobnut, by name."""
+
+ENTRY_POINTS = "cobnut.url_filters"
+"""Where other packages name theirs; one is used only when `urls.filters` lists it."""
+
+
+def find_filter(name: str) -> Factory:
+    """The filter of this name, ours or a plug-in's. InputError when there is none, naming the nearest."""
+    if name in FILTERS:
+        return FILTERS[name]
+    from importlib.metadata import entry_points
+
+    found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if name not in found:
+        raise unknown_name("URL filter in urls.filters", name, {*FILTERS, *found})
+    factory: Factory = found[name].load()
+    return factory
+
+
+def compile_filter(settings: FilterSettings, scope: Scope) -> Callable[[str], str | None]:
+    """The listed rules, in order, as one function of a normalised URL: the name of the rule that refuses, or None."""
+    rules = tuple((name, find_filter(name)(settings, scope)) for name in settings.filters)
+
+    def refused_by(url: str) -> str | None:
+        for name, refuses in rules:
+            if refuses(url):
+                return name
+        return None
+
+    return refused_by
