@@ -1,0 +1,163 @@
+"""What does an index answer?
+
+`IndexReader` opens one index folder and answers queries made of plain values (`index.clauses`) with candidates, their
+numbers for ranking, and their stored documents. It stays on the version it opened.
+
+Not here: following new generations, query syntax, ranking (`search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import tantivy
+from tantivy import Occur, Query
+
+from cobnut.errors import DataError
+from cobnut.index import schema as cut
+from cobnut.index.clauses import Candidate, Clause, FieldWeights, IndexQuery
+from cobnut.index.document import StoredDocument, decode
+from cobnut.index.manifest import IndexManifest, read_manifest
+
+_PHRASE_FIELDS = ("title", "headings", "body", "anchors", "url")
+
+
+class IndexReader:
+    """One index folder, open; safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest: IndexManifest = read_manifest(folder)
+        if self.manifest.schema_digest != cut.SCHEMA_DIGEST:
+            raise DataError(
+                "the index was made with other fields than this program reads",
+                where=str(folder),
+                remedy="index again",
+            )
+        try:
+            index = cut.register(tantivy.Index.open(str(folder)))
+            index.config_reader("manual")
+            self._searcher = index.searcher()
+        except (ValueError, OSError) as error:
+            line = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise DataError(f"the index is damaged ({line})", where=str(folder), remedy="index again") from None
+        self._schema = index.schema
+
+    @property
+    def doc_count(self) -> int:
+        """Documents that are not deleted."""
+        count: int = self._searcher.num_docs
+        return count
+
+    @property
+    def index_segment_count(self) -> int:
+        """Index segments inside; each costs every query a little."""
+        count: int = self._searcher.num_segments
+        return count
+
+    def search(
+        self, query: IndexQuery, weights: FieldWeights, *, limit: int, any_word: bool = False, least: int = 1
+    ) -> tuple[list[Candidate], int]:
+        """The best `limit` documents by the engine's score, and how many there are in all.
+
+        A document holds every wanted clause, or, with `any_word`, at least `least` of them. Equal scores stand in the
+        index's order, so a longer list begins with the shorter one.
+        """
+        if self.doc_count == 0:
+            return [], 0
+        return self._run(self._compile(query, weights, any_word, least), limit)
+
+    def find_exact(self, form: str, limit: int) -> list[tuple[int, int]]:
+        """Places of documents with this whole title, heading, anchor or URL name (see `schema.exact_form`)."""
+        query = Query.term_query(self._schema, "exact", form, index_option="basic")
+        hits = self._searcher.search(query, limit, count=False).hits
+        return [(place.segment_ord, place.doc) for _, place in hits]
+
+    def numbers(self, name: str, candidates: Sequence[Candidate]) -> list[int]:
+        """One fast field of some candidates."""
+        places = [tantivy.DocAddress(*candidate.place) for candidate in candidates]
+        values: list[int] = self._searcher.fast_field_values(name, places)
+        return values
+
+    def document(self, place: tuple[int, int]) -> StoredDocument:
+        """The stored document at a place."""
+        return decode(self._searcher.doc(tantivy.DocAddress(*place)).get_first("blob"))
+
+    def get(self, url_key: str) -> StoredDocument | None:
+        """The document of a URL (its newest version, when an index holds several)."""
+        found = self._by_term("url_key", url_key, 64)
+        return max(found, key=lambda d: d.segment, default=None)
+
+    def doc_keys(self) -> list[str]:
+        """The keys of all documents; those of deleted ones are among them until the index is compacted."""
+        if self.doc_count == 0:
+            return []
+        return [key for key, _ in self._searcher.terms_with_prefix("doc", "")]
+
+    def documents(self, segment: str | None = None, batch: int = 1_000) -> Iterator[StoredDocument]:
+        """All documents, or those of one crawl segment, in the index's order."""
+        if self.doc_count == 0:
+            return
+        query = Query.all_query() if segment is None else self._term("segment", segment)
+        offset = 0
+        while True:
+            hits = self._searcher.search(query, batch, count=False, offset=offset).hits
+            for _, place in hits:
+                yield decode(self._searcher.doc(place).get_first("blob"))
+            if len(hits) < batch:
+                return
+            offset += batch
+
+    def _by_term(self, field: str, value: str, limit: int) -> list[StoredDocument]:
+        if self.doc_count == 0:
+            return []
+        hits = self._searcher.search(self._term(field, value), limit, count=False).hits
+        return [decode(self._searcher.doc(place).get_first("blob")) for _, place in hits]
+
+    def _term(self, field: str, value: str) -> Query:
+        return Query.term_query(self._schema, field, value, index_option="basic")
+
+    def _run(self, query: Query, limit: int) -> tuple[list[Candidate], int]:
+        result = self._searcher.search(query, max(1, limit))
+        found = [Candidate((place.segment_ord, place.doc), score) for score, place in result.hits]
+        return found[:limit], result.count
+
+    def _compile(self, query: IndexQuery, weights: FieldWeights, any_word: bool, least: int) -> Query:
+        parts: list[tuple[Any, Query]] = []
+        wanted = [self._clause(clause, weights) for clause in query.wanted]
+        if any_word and len(wanted) > 1:
+            least = max(1, min(least, len(wanted)))
+            parts.append((Occur.Must, Query.boolean_query([(Occur.Should, q) for q in wanted], least)))
+        else:
+            parts.extend((Occur.Must, q) for q in wanted)
+        if not wanted:
+            parts.append((Occur.Must, Query.all_query()))
+        for field, values in (("site", query.sites), ("language", query.languages)):
+            if values:
+                among = Query.boolean_query([(Occur.Should, self._term(field, value)) for value in values])
+                parts.append((Occur.Must, Query.const_score_query(among, 0.0)))
+        parts.extend((Occur.MustNot, self._clause(clause, weights)) for clause in query.unwanted)
+        parts.extend((Occur.MustNot, self._term("site", site)) for site in query.other_sites)
+        return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
+
+    def _clause(self, clause: Clause, weights: FieldWeights) -> Query:
+        if clause.exactly and len(clause.words) > 1:
+            return self._over_fields(weights, lambda field: Query.phrase_query(self._schema, field, list(clause.words)))
+        words = [self._word(word, weights) for word in dict.fromkeys(clause.words)]
+        return words[0] if len(words) == 1 else Query.boolean_query([(Occur.Must, q) for q in words])
+
+    def _word(self, word: str, weights: FieldWeights) -> Query:
+        return self._over_fields(
+            weights, lambda field: Query.term_query(self._schema, field, word, index_option="freq")
+        )
+
+    def _over_fields(self, weights: FieldWeights, make: Any) -> Query:
+        queries = []
+        for field in _PHRASE_FIELDS:
+            weight = getattr(weights, field)
+            if weight > 0:
+                query = make(field)
+                queries.append(query if weight == 1.0 else Query.boost_query(query, weight))
+        return Query.disjunction_max_query(queries, weights.tie)
