@@ -1,0 +1,89 @@
+"""Which arguments do many commands share?
+
+Every command on a crawl takes DIR first and `-s KEY=VALUE` as often as wanted; those that go to the network also take
+`--proxy`, `--resolve` and `--allow-net`, which are nothing but settings with a shorter name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from cobnut.config.load import Loaded, load_settings
+from cobnut.config.sections import Settings
+from cobnut.storage.layout import CrawlFolder
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """A crawl, the settings that hold for this command, and where each came from."""
+
+    crawl: CrawlFolder
+    settings: Settings
+    origins: dict[str, str]
+
+
+dir_argument = click.argument("crawl_dir", metavar="DIR", type=click.Path(path_type=Path))
+set_option = click.option(
+    "-s", "overrides", metavar="KEY=VALUE", multiple=True, help="Set one setting for this command; may be repeated."
+)
+segment_argument = click.argument("segment", metavar="[SEGMENT]", required=False)
+json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+
+
+def on_crawl(function: Function) -> Function:
+    """DIR and -s."""
+    return dir_argument(set_option(function))
+
+
+def on_network(function: Function) -> Function:
+    """--proxy, --resolve and --allow-net."""
+    for decorate in (
+        click.option("--allow-net", metavar="NET", multiple=True, help="Private network that may be reached."),
+        click.option("--resolve", metavar="RULE", multiple=True, help="Fixed address, HOST[:PORT]:ADDR[:PORT]."),
+        click.option("--proxy", metavar="URL", help="Forward proxy for all requests, http://host:port."),
+    ):
+        function = decorate(function)
+    return function
+
+
+def network_overrides(proxy: str | None, resolve: Sequence[str], allow_net: Sequence[str]) -> list[str]:
+    """The network options as `-s` texts."""
+    found = [] if proxy is None else [f"fetcher.proxy={proxy}"]
+    if resolve:
+        found.append("fetcher.resolve=" + ",".join(resolve))
+    if allow_net:
+        found.append("fetcher.allow_net=" + ",".join(allow_net))
+    return found
+
+
+def settings_of(crawl_dir: Path | None, overrides: Sequence[str], options: Sequence[str] = ()) -> Loaded:
+    """The settings for a command; `options` are its own options in the form of `-s`, and win."""
+    return load_settings(crawl_dir, environ=os.environ, overrides=[*overrides, *options])
+
+
+def opened(crawl_dir: Path, overrides: Sequence[str], options: Sequence[str] = ()) -> Opened:
+    """The crawl in DIR with its settings."""
+    crawl = CrawlFolder.open(crawl_dir)
+    loaded = settings_of(crawl_dir, overrides, options)
+    crawl.lock_wait_s = loaded.settings.storage.lock_wait_s
+    crawl.grace_s = loaded.settings.storage.grace_s
+    return Opened(crawl, loaded.settings, loaded.origins)
+
+
+def given_options(values: Mapping[str, Any]) -> list[str]:
+    """Options that stand for settings, those not given left out, as `-s` texts."""
+    return [f"{key}={value}" for key, value in values.items() if value is not None]
+
+
+def changed_values(loaded: Loaded) -> dict[str, Any]:
+    """What the command line set, to be kept in a settings file."""
+    from cobnut.config.checks import value_of
+
+    return {key: value_of(loaded.settings, key) for key, origin in loaded.origins.items() if origin == "-s"}

@@ -1,0 +1,82 @@
+"""How is a value shown to a person?
+
+What a crawl holds was written by strangers: whatever could move a terminal's cursor, ring its bell or turn the direction of
+writing is shown as an escape.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def plain(text: str, limit: int | None = None) -> str:
+    """Text on one line that is safe to show on a terminal, cut to `limit` characters.
+
+    >>> plain("a\\x1b[31m\\nb")
+    'a\\\\x1b[31m b'
+    """
+    if limit is not None and len(text) > limit:
+        text = text[: max(0, limit - 1)] + "…"
+    return _UNSAFE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in "\n\t\r":
+        return " "
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def iso_time(ms: int | None) -> str | None:
+    """Milliseconds since 1970 as ISO 8601 in UTC, to the second; what lies outside the calendar stays a number."""
+    if ms is None:
+        return None
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
+    except (OverflowError, ValueError, OSError):
+        return str(ms)
+
+
+def score_text(millionths: int | None) -> str | None:
+    """A score as a number: 1_000_000 is 1.0."""
+    return None if millionths is None else f"{millionths / 1_000_000:.6g}"
+
+
+SCORES = {"score", "from_score", "contribution", "page_rank", "host_rank", "inject_score"}
+
+
+def cell(column: str, value: Any) -> str:
+    """One value of a table as a person reads it: times as ISO 8601, scores as numbers, bytes as hex."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex() if len(value) <= 64 else f"{value[:32].hex()}… ({len(value)} bytes)"
+    if isinstance(value, int) and column.endswith("_at"):
+        return iso_time(value) or "-"
+    if isinstance(value, int) and column in SCORES:
+        return score_text(value) or "-"
+    if isinstance(value, dict):
+        return ", ".join(f"{plain(str(k))}={cell('', v)}" for k, v in value.items()) or "-"
+    if isinstance(value, (list, tuple)):
+        return "; ".join(cell("", v) for v in value) or "-"
+    return plain(str(value))
+
+
+def data(value: Any) -> Any:
+    """One value as JSON holds it: bytes as hex, maps as objects; times and scores stay the numbers they are."""
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(k): data(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):
+            return {str(k): data(v) for k, v in value}
+        return [data(v) for v in value]
+    return value

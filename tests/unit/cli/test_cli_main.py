@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cobnut.cli.main import COMMANDS, cli, main
+
+HEAVY = set(
+    "numpy pyarrow duckdb scipy pycurl starlette granian rich selectolax fastwarc py3langid pycares jinja2".split()
+)
+
+
+def run(*args: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cobnut.cli.main", *args],
+        capture_output=True, text=True, timeout=60, env={**os.environ, **environ}, check=False,
+    )  # fmt: skip
+
+
+def loaded_by(*args: str) -> set[str]:
+    """Modules that one command line loads, measured in a fresh interpreter."""
+    code = (
+        "import sys, contextlib, io\n"
+        "from cobnut.cli.main import main\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): main({list(args)!r})\n"
+        "print('\\n'.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("args", [("--help",), ("--version",), ("crawl", "--help"), ("config", "show")])
+def test_help_loads_nothing_heavy(args: tuple[str, ...]) -> None:
+    modules = loaded_by(*args)
+    assert "cobnut.cli.main" in modules
+    assert not modules & (HEAVY | {"tantivy"})
+
+
+def test_every_command_has_a_module_and_a_help_page(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in COMMANDS:
+        assert main([name, "--help"]) == 0, name
+        assert "Usage: cobnut " + name in capsys.readouterr().out
+
+
+def test_every_option_has_its_sentence() -> None:
+    context = cli.make_context("cobnut", [])
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and parameter.name != "help":
+                assert getattr(parameter, "help", None), f"{name} {parameter.name}"
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["creat", "x"], "cobnut: no command is called 'creat'; did you mean create?"),
+        (["create", "--bogus", "x"], "cobnut: no such option --bogus: create; see `cobnut create --help`"),
+        (
+            ["config", "show", "--orign"],
+            "cobnut: no such option --orign: config show; did you mean --json or --origin?",
+        ),
+        (["create"], "cobnut: missing argument 'DIR': create; see `cobnut create --help`"),
+        (["config"], "cobnut: missing command: config; see `cobnut config --help`"),
+        (
+            ["config", "show", "/nowhere"],
+            "cobnut: no such folder: /nowhere; make a crawl with `cobnut create /nowhere`",
+        ),
+        (["admin", "db", "x"], "cobnut: the form is `cobnut admin db -create DIR`; or `cobnut create DIR`"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(args: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 2
+    output = capsys.readouterr()
+    assert output.err == line + "\n"
+    assert output.out == ""
+
+
+def test_create_and_config_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    crawl = tmp_path / "my crawl"
+    assert main(["create", str(crawl), "-s", "crawl.depth=3"]) == 0
+    assert main(["config", "show", str(crawl), "--origin", "--changed", "-s", "serve.port=1"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[1].startswith(f"crawl.depth = 3  # {crawl / 'cobnut.toml'}:")
+    assert out[2] == "serve.port = 1  # -s"
+    assert main(["create", str(crawl)]) == 2
+    assert "there is a crawl here already" in capsys.readouterr().err
+    assert main(["admin", "db", "-create", str(tmp_path / "old")]) == 0
+    assert (tmp_path / "old" / "cobnut.toml").is_file()
+
+
+def test_an_unwritable_folder_is_the_machines_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["create", "/proc/cobnut"]) == 4
+    assert capsys.readouterr().err.startswith("cobnut: cannot create the crawl")
+
+
+def test_escapes_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "show", "/no\x1b[31mwhere\n"]) == 2
+    error = capsys.readouterr().err
+    assert "\x1b" not in error
+    assert error.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_failure() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cobnut.cli.main", "config", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    error = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+    assert error == b""
+
+
+def test_a_fault_of_ours_is_one_line_and_exit_70() -> None:
+    code = (
+        "import sys\nimport click\nfrom cobnut.cli import main as m\n"
+        "@click.command()\ndef broken(): raise RuntimeError('boom')\n"
+        "m.cli.add_command(broken, 'config')\n"
+        "m.LazyGroup.get_command = lambda self, ctx, name: broken\n"
+        "sys.exit(m.main(['config']))"
+    )
+    for debug, lines in (("", 1), ("1", 8)):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, "COBNUT_DEBUG": debug},
+        )
+        assert done.returncode == 70
+        assert "internal error, please report it: RuntimeError: boom" in done.stderr.splitlines()[-1]
+        assert (len(done.stderr.splitlines()) == 1) == (lines == 1)
+
+
+def test_the_program_runs_as_a_program() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout.split()[0]) == (0, "cobnut")
+    assert run("config", "show", COBNUT_FETCHER__DELAY_S="x").returncode == 2
