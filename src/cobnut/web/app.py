@@ -1,0 +1,157 @@
+"""Which address answers what?
+
+| address | answer |
+|---|---|
+| `/` | the search form, and how many pages there are to search |
+| `/search?q=&page=&explain=1` | results as a page; `explain` shows what each score is made of |
+| `/api/search?q=&limit=&offset=&explain=1` | results as JSON |
+| `/healthz` | `ok` while the process answers |
+| `/robots.txt` | keeps other crawlers off the results |
+| `/static/…` | style sheet and icon |
+
+A search runs where the request is handled: it is computation, not waiting, and there is one process per core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Scope
+
+from cobnut.errors import CobnutError
+from cobnut.search.answer import as_json
+from cobnut.web import pages, parameters, view
+from cobnut.web.guard import guarded, one_line
+
+if TYPE_CHECKING:
+    from cobnut.config.sections import SearchSettings
+    from cobnut.web.source import Source
+
+ROBOTS = b"User-agent: *\nDisallow: /search\nDisallow: /api/\n"
+
+STATUS_TEXT = {
+    400: "That cannot be answered",
+    404: "There is no such page",
+    405: "That is not done here",
+    414: "The address is too long",
+    500: "Something went wrong",
+    503: "No search just now",
+}
+
+
+def create_app(source: Source, settings: SearchSettings, report: Callable[[str], None]) -> ASGIApp:
+    """The whole application, guard included. `report` gets one line for every failure of our own."""
+    site = _Site(source, settings)
+    routes = [
+        Route("/", site.home),
+        Route("/search", site.search),
+        Route("/api/search", site.api_search),
+        Route("/healthz", healthz),
+        Route("/robots.txt", robots),
+        Route("/favicon.ico", favicon),
+        Route("/static/{name}", static),
+    ]
+
+    async def failed(request: Request, error: Exception) -> Response:
+        if isinstance(error, parameters.BadRequest):
+            return error_response(request.scope, 400, str(error))
+        if isinstance(error, CobnutError):
+            report(f"the index cannot be searched: {one_line(error)}")
+            return error_response(request.scope, 503, "The index cannot be read just now.")
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return error_response(request.scope, status, "")
+
+    handlers: dict[Any, Any] = dict.fromkeys((HTTPException, parameters.BadRequest, CobnutError), failed)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return guarded(app, error_response, report)
+
+
+class _Site:
+    """The addresses that need the index."""
+
+    def __init__(self, source: Source, settings: SearchSettings) -> None:
+        self._source, self._settings = source, settings
+
+    async def home(self, request: Request) -> Response:
+        """The search form."""
+        return self._form()
+
+    def _form(self) -> Response:
+        count = self._source.current().doc_count
+        return pages.page("home", doc_count=count, focus=True, max_chars=self._settings.max_query_chars)
+
+    async def search(self, request: Request) -> Response:
+        """A page of results."""
+        settings = self._settings
+        asked = parameters.page_request(request.query_params, settings.per_page, settings.max_query_chars)
+        if not asked.query:
+            return self._form()
+        searcher = self._source.current()
+        form: dict[str, Any] = {"query": asked.query, "max_chars": settings.max_query_chars, "explain": asked.explain}
+        if searcher.doc_count == 0:
+            return pages.page("message", **form, **view.NOTHING_INDEXED)
+        results = searcher.search(asked.query, limit=asked.limit, offset=asked.offset, explain=asked.explain)
+        if not results.hits:
+            return pages.page("message", **form, **view.no_hits(asked, results))
+        return pages.page("results", **form, **view.results(asked, results))
+
+    async def api_search(self, request: Request) -> Response:
+        """Results as JSON; an empty query has none."""
+        settings = self._settings
+        asked = parameters.api_request(request.query_params, settings.per_page, settings.max_query_chars)
+        searcher = self._source.current()
+        results = searcher.search(asked.query, limit=asked.limit, offset=asked.offset, explain=asked.explain)
+        return json_response(as_json(results))
+
+
+async def healthz(request: Request) -> Response:
+    """Whether this process answers; the index is not looked at."""
+    return PlainTextResponse("ok\n", headers={"cache-control": "no-store"})
+
+
+async def robots(request: Request) -> Response:
+    """Other crawlers are to stay off the results."""
+    return Response(ROBOTS, media_type="text/plain", headers={"cache-control": "public, max-age=86400"})
+
+
+async def favicon(request: Request) -> Response:
+    """Browsers ask for it unasked; the icon has another name."""
+    return Response(status_code=204, headers={"cache-control": "public, max-age=86400"})
+
+
+async def static(request: Request) -> Response:
+    """A file of the page itself. Its address changes with its content, so it may be kept for ever."""
+    file = pages.static_files().get(request.path_params["name"])
+    if file is None:
+        raise HTTPException(404)
+    current = request.query_params.get("v") == file.tag
+    kept = "public, max-age=31536000, immutable" if current else "public, max-age=300"
+    return Response(file.body, headers={"content-type": file.media_type, "cache-control": kept})
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """An answer of the API."""
+    headers = {"cache-control": "private, no-cache"}
+    return Response(orjson.dumps(value), status, headers=headers, media_type="application/json")
+
+
+def error_response(scope: Scope, status: int, message: str) -> Response:
+    """An error as a page, or as JSON under `/api/`."""
+    heading = STATUS_TEXT.get(status, "That did not work")
+    if scope["path"].startswith("/api/"):
+        answer = json_response({"error": message or f"{heading}."}, status)
+    else:
+        onward = {"href": "/", "text": "To the search page"}
+        lines = [message] if message else []
+        answer = pages.page("message", status, heading=heading, lines=lines, hints=[], onward=onward)
+    if status == 405:
+        answer.headers["allow"] = "GET, HEAD"
+    return answer

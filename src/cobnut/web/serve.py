@@ -1,0 +1,204 @@
+"""How does the search page run?
+
+`serve` stays in the foreground. The parent process only watches; the worker processes, one per core, each have the
+index open and answer requests. Before anything starts it is checked that the index can be read and the port is free.
+The page's address is printed last, once a request was really answered.
+
+Workers are spawned, never forked, and end with the parent, even when that is killed: each waits for the pipe to its
+parent to close. A worker that dies is replaced; when its successor dies at once, the server ends with an error.
+
+Not here: TLS, names, limits per visitor: a web server in front does that.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cobnut.errors import InputError, MachineError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from cobnut.config.sections import Settings
+
+HEADER_TIMEOUT_MS = 10_000
+"""How long a visitor may take to send a request's head."""
+
+HEADER_BYTES = 32 * 1024
+"""Most bytes of a request's head; more is answered with 431."""
+
+STOP_AFTER_S = 5
+"""How long workers may finish what they are answering when the server ends."""
+
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+def serve(path: Path, bind: str, port: int, workers: int, settings: Settings) -> None:
+    """Serves the index at `path` (a crawl, or an index folder by itself) until a signal ends it.
+
+    Port 0 takes a free port; 0 workers is one per core. After SIGTERM it returns; after SIGINT it raises
+    `KeyboardInterrupt`, everything being stopped already. A `DataError` when there is no index, a `MachineError` when
+    the port is in use or the workers keep failing, an `InputError` when `bind` is no address of this machine.
+    """
+    from cobnut.search.open import open_searcher
+
+    open_searcher(path, settings.search).close()  # raises what is wrong with it before any process is started
+    with lease_port(bind, port) as lease:
+        host, taken = lease.getsockname()[:2]
+        ended_by = _run(path, host, taken, workers or os.cpu_count() or 1, settings)
+    if ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
+
+
+def lease_port(bind: str, port: int) -> socket.socket:
+    """A socket bound to the port, so that nobody else gets it. It never listens; the workers' own sockets join it."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"{port} is no port", remedy="give --port a number from 0 (any free one) to 65535")
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(bind, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise InputError(f"{bind!r} is no address", remedy="give --bind an address of this machine") from None
+    lease = socket.socket(family, kind)
+    try:
+        # Addresses of connections that ended just now may be used again. A port that another process listens on may
+        # not: sharing is allowed only after ours is taken, for the workers that come next.
+        lease.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        lease.bind(address)
+        lease.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    except OSError as error:
+        lease.close()
+        raise _port_error(error, bind, port) from None
+    return lease
+
+
+def _port_error(error: OSError, bind: str, port: int) -> InputError | MachineError:
+    if error.errno == errno.EADDRINUSE:
+        remedy = "choose another with --port; --port 0 takes any free one"
+        return MachineError(f"port {port} is in use", where=bind, remedy=remedy)
+    if error.errno == errno.EACCES:
+        return MachineError(f"port {port} may not be used", where=bind, remedy="choose one above 1023 with --port")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return InputError(f"{bind} is no address of this machine", remedy="choose another with --bind")
+    return MachineError(f"cannot listen on port {port} ({error.strerror})", where=bind)
+
+
+def _run(path: Path, host: str, port: int, workers: int, settings: Settings) -> int | None:
+    """Runs the server; returns the signal that ended it."""
+    server = _server(host, port, workers)
+    ended_by: list[int] = []
+
+    def end(signum: int, frame: object) -> None:
+        ended_by.append(signum)
+        server.signal_handler_interrupt(signum, frame)
+
+    def started() -> None:  # called when the server has set its own signal handlers, before it spawns
+        signal.signal(signal.SIGINT, end)
+        signal.signal(signal.SIGTERM, end)
+        threading.Thread(target=announce, args=(host, port), daemon=True).start()
+
+    server.on_startup(started)
+    loader = partial(load_app, path.absolute(), settings)
+    method = multiprocessing.get_start_method(allow_none=True)
+    multiprocessing.set_start_method("spawn", force=True)
+    try:
+        server.serve(target_loader=loader, wrap_loader=False)
+    except SystemExit:  # the server's way to say that a worker was lost; in an orderly end it may seem so
+        if not ended_by:
+            remedy = "what they said stands above"
+            raise MachineError("the search processes keep failing", where=str(path), remedy=remedy) from None
+    finally:
+        multiprocessing.set_start_method(method, force=True)
+    return ended_by[0] if ended_by else None
+
+
+def _server(host: str, port: int, workers: int) -> Any:
+    from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
+    from granian.log import LogLevels
+    from granian.server import Server
+
+    handler = {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "formatter": "generic"}
+    logger = {"handlers": ["console"], "level": "ERROR", "propagate": False}
+    return Server(
+        "cobnut.web",
+        address=host,
+        port=port,
+        workers=workers,
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        websockets=False,
+        http1_settings=HTTP1Settings(header_read_timeout=HEADER_TIMEOUT_MS, max_buffer_size=HEADER_BYTES),
+        respawn_failed_workers=True,
+        workers_kill_timeout=STOP_AFTER_S,
+        log_level=LogLevels.error,
+        log_dictconfig={
+            "formatters": {"generic": {"format": "cobnut serve: %(message)s"}},
+            "handlers": {"console": handler},
+            "loggers": {"_granian": logger},
+        },
+    )
+
+
+def load_app(path: Path, settings: Settings) -> ASGIApp:
+    """The application of one worker process. Called in it, once."""
+    from cobnut.web.app import create_app
+    from cobnut.web.source import Source
+
+    end_with_parent()
+    return create_app(Source(path, settings.search, time.monotonic, report), settings.search, report)
+
+
+def end_with_parent() -> None:
+    """Ends this process when its parent has ended, however that came about."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)  # nothing is lost: a worker writes nothing
+
+    threading.Thread(target=wait, daemon=True, name="end-with-parent").start()
+
+
+def report(line: str) -> None:
+    """One line for the operator."""
+    print(f"cobnut serve: {line}", file=sys.stderr, flush=True)
+
+
+def announce(host: str, port: int) -> None:
+    """Prints the page's address once the page was answered there."""
+    reach = _ANYWHERE.get(host, host)
+    while not answers(reach, port):
+        time.sleep(0.02)
+    if reach != host:
+        print(f"Listening on all addresses of this machine, port {port}", flush=True)
+    print(f"Search page: {page_address(reach, port)}", flush=True)
+
+
+def page_address(host: str, port: int) -> str:
+    """The page's URL."""
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether the server there answers that it is well."""
+    connection = http.client.HTTPConnection(host, port, timeout=5)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
