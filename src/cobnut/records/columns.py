@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ColumnType = Literal[
-    "string", "int64", "int32", "bool", "binary", "map", "strings", "anchors"
+    "string", "int64", "int32", "double", "bool", "binary", "map", "strings", "anchors"
 ]  # map: string to string; strings: list of string; anchors: list of {from_key, anchor}
 
 Scope = Literal["crawl", "segment"]
@@ -70,6 +70,7 @@ def pa_schema(columns: tuple[Column, ...]) -> pa.Schema:
         "string": pa.string(),
         "int64": pa.int64(),
         "int32": pa.int32(),
+        "double": pa.float64(),
         "bool": pa.bool_(),
         "binary": pa.binary(),
         "map": pa.map_(pa.string(), pa.string()),

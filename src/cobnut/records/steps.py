@@ -12,6 +12,7 @@ Not here: the stages themselves (`stages`), running them (`engines`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -45,10 +46,14 @@ class Sql(msgspec.Struct, frozen=True):
     """One portable SQL text over named inputs; `output` names the relation it makes, `columns` are its columns."""
 
     name: str
-    text: str
     inputs: tuple[str, ...]
     output: str
     columns: tuple[Column, ...]
+
+    @property
+    def text(self) -> str:
+        """The text, from `stages/NAME.sql`."""
+        return sql_text(self.name)
 
 
 class Map(msgspec.Struct, frozen=True):
@@ -84,14 +89,23 @@ class Stage(msgspec.Struct, frozen=True):
     doc: str
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[Output, ...] = ()
     params: tuple[Column, ...] = ()
+    prelude: tuple[Step, ...] = ()  # run once over everything, before the partitions
+    split: tuple[str, ...] = ()  # relations of the prelude of which a partition sees only its own rows
+    collected: tuple[str, ...] = ()  # relations gathered over all partitions for the finale
+    finale: tuple[Step, ...] = ()  # run once over what was collected
+    whole: bool = False  # not split into partitions: the key is none of the host's
     reads: tuple[str, ...] = ()  # tables that jobs read
     writes: tuple[str, ...] = ()  # tables that jobs write
 
     def input(self, name: str) -> Input:
         """The input of that name."""
         return next(i for i in self.inputs if i.name == name)
+
+    def all_steps(self) -> tuple[Step, ...]:
+        """Every step, in order."""
+        return (*self.prelude, *self.steps, *self.finale)
 
     def all_reads(self) -> tuple[str, ...]:
         """Names of all tables the stage reads, declared or through its inputs."""
@@ -112,6 +126,11 @@ def columns_of(source: Input) -> tuple[Column, ...]:
         return source.columns
     more = (SEGMENT_COLUMN,) if source.source == "segments" else ()
     return source.table.columns + more
+
+
+def sql_text(name: str) -> str:
+    """The portable SQL text `NAME.sql` that lies beside the stages."""
+    return (files("cobnut") / "stages" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def column(name: str, type_: Any, nullable: bool = True) -> Column:

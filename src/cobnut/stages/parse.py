@@ -1,12 +1,14 @@
 """What do the pages of a segment say, and what do they link to?
 
-Reads `fetched` and the WARC files, writes `parsed` (one row a page fetched with success) and `links`. The work is done in killable
-processes (`parsers.pool`); this is the list of what is to do, resumed where a killed run stopped.
+Reads `fetched` and the WARC files, writes `parsed` (one row a page fetched with success) and `links`. The work
+is done in killable processes (`parsers.pool`); this is the list of what is to do, resumed where a killed run
+stopped.
 
-A part of `parsed` is written after the part of `links` with the same name: pages in a part of `parsed` are done, and a part of
-`links` without its partner is from a killed run and goes away.
+A part of `parsed` is written after the part of `links` with the same name: pages in a part of `parsed` are
+done, and a part of `links` without its partner is from a killed run and goes away.
 
-A redirect is a link too: from its source to its target, with the whole score, so that the crawldb learns of the target.
+A redirect is a link too: from its source to its target, with the whole score, so that the crawldb learns of the
+target.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ BATCH_PAGES = 200
 REDIRECTS_PART = "redirects"
 _ROWS = 4_096
 _COLUMNS = [
-    "url_key", "url", "host", "bucket", "fetched_at", "score", "depth", "truncated", "digest", "warc_file", "warc_offset",
+    "url_key", "url", "host", "bucket", "fetched_at", "score", "depth", "truncated", "digest", "warc_file",
+    "warc_offset",
 ]  # fmt: skip
 
 
@@ -120,8 +123,9 @@ def run_parse(
             remedy="run `cobnut parse` on this segment again",
         )
     return ParseReport(
-        segment=segment.name, pages=pages, already_parsed=len(done_keys), statuses=dict(statuses), reasons=dict(reasons),
-        links=links, links_dropped=dropped, redirects=redirects, complete=complete, cpu_ms=cpu_ms,
+        segment=segment.name, pages=pages, already_parsed=len(done_keys),
+        statuses=dict(statuses), reasons=dict(reasons), links=links, links_dropped=dropped,
+        redirects=redirects, complete=complete, cpu_ms=cpu_ms,
         elapsed_ms=int((clock() - started) * 1000),
     )  # fmt: skip
 
@@ -170,7 +174,7 @@ def _batches(segment: SegmentFolder, done: set[str]) -> Iterator[Batch]:
             if row[0] in done or row[0] in given:
                 continue
             given.add(row[0])
-            tasks.append(PageTask(*row[:-1], row[-1] or 0))
+            tasks.append(PageTask(**dict(zip(_COLUMNS, row, strict=True))))
             if len(tasks) == BATCH_PAGES:
                 yield _batch(segment, tasks)
                 tasks = []
@@ -207,10 +211,11 @@ def write_redirect_links(segment: SegmentFolder) -> int:
             if target is None or source["redirect_key"] == source["url_key"]:
                 continue
             rows[source["url_key"]] = {
-                "from_key": source["url_key"], "position": 0, "from_host": source["host"], "from_score": source["score"],
-                "from_depth": source["depth"], "contribution": source["score"],
+                "from_key": source["url_key"], "position": 0, "from_host": source["host"],
+                "from_score": source["score"], "from_depth": source["depth"], "contribution": source["score"],
                 "to_url": stored_url(target.url, target.normalized), "to_key": source["redirect_key"],
-                "to_host": target.host, "to_bucket": target.bucket, "anchor": None, "nofollow": False, "kind": "redirect",
+                "to_host": target.host, "to_bucket": target.bucket, "anchor": None, "nofollow": False,
+                "kind": "redirect",
             }  # fmt: skip
     if not rows:
         return 0

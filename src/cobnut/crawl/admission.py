@@ -1,0 +1,40 @@
+"""Which URLs belong to this crawl?
+
+The scope is made of the seeds and of where the seeds redirect to: a seed that answers with a redirect to another host
+means that host.
+
+Not here: the filter rules themselves (`urls.filters`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cobnut.config.sections import Settings
+from cobnut.records import catalogue as tables
+from cobnut.storage.layout import CrawlFolder
+from cobnut.urls.filters import Scope, compile_filter
+from cobnut.urls.keys import key_to_url
+
+MOST_HOPS = 5
+
+
+def scope_of(crawl: CrawlFolder, settings: Settings) -> Scope:
+    """The crawl's scope as its tables stand now."""
+    if settings.crawl.scope == "web":
+        return Scope("web")
+    keys = crawl.table(tables.SEEDS).read(["url_key"]).column("url_key").to_pylist()
+    known = dict.fromkeys(keys)
+    step = list(keys)
+    for _ in range(MOST_HOPS):
+        if not step:
+            break
+        found = crawl.table(tables.PAGES).read(["redirect_key"], filters=[("url_key", "in", step)])
+        step = [k for k in found.column("redirect_key").to_pylist() if k is not None and k not in known]
+        known.update(dict.fromkeys(step))
+    return Scope(settings.crawl.scope, tuple(key_to_url(key) for key in known))
+
+
+def refusal(crawl: CrawlFolder, settings: Settings) -> Callable[[str], str | None]:
+    """One function: the name of the filter rule that keeps a normalised URL out, or None."""
+    return compile_filter(settings.urls, scope_of(crawl, settings))

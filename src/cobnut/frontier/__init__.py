@@ -1,0 +1,1 @@
+"""Which URL next, what became of it, and when again?"""

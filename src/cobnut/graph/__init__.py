@@ -1,0 +1,1 @@
+"""Who links to whom, and how important is a page or host?"""

@@ -1,0 +1,1 @@
+"""What are the steps of the line? One module a stage, its SQL beside it; no stage imports another."""

@@ -1,0 +1,22 @@
+"""Which stored versions of pages are not shown?
+
+Reads what every segment parsed, with scores; writes `duplicates`. The rule which one stays is one SQL text.
+"""
+
+from __future__ import annotations
+
+from cobnut.records import catalogue as tables
+from cobnut.records.steps import Input, Output, Sql, Stage
+
+STAGE = Stage(
+    "dedup",
+    "Finds the same URL in several segments, and the same content under several URLs.",
+    inputs=(
+        Input("parsed", tables.PARSED, "segments"),
+        Input("crawldb", tables.CRAWLDB, "current"),
+        Input("ranks", tables.RANKS, "current"),
+    ),
+    steps=(Sql("dedup", ("parsed", "crawldb", "ranks"), "next_duplicates", tables.DUPLICATES.columns),),
+    outputs=(Output("next_duplicates", tables.DUPLICATES),),
+    whole=True,
+)

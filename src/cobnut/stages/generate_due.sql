@@ -1,0 +1,22 @@
+-- Every page of this partition, with what keeps it out of the fetchlist; `held` is NULL where nothing does.
+SELECT
+    CAST(c.url_key AS STRING) AS url_key,
+    CAST(c.url AS STRING) AS url,
+    CAST(c.host AS STRING) AS host,
+    CAST(c.bucket AS INT) AS bucket,
+    CAST(c.score AS BIGINT) AS score,
+    CAST(c.depth AS INT) AS depth,
+    CAST(c.signature AS BINARY) AS signature,
+    CAST(c.fetched_at IS NOT NULL AS BOOLEAN) AS fetched_before,
+    CAST(CASE
+        WHEN w.url_key IS NOT NULL THEN 'in_segment'
+        WHEN c.due_at > p.now_ms THEN 'not_due'
+        WHEN c.score < p.min_score THEN 'min_score'
+        WHEN h.next_fetch_at > p.now_ms THEN 'host_backoff'
+        ELSE NULL
+    END AS STRING) AS held,
+    CAST(CASE WHEN h.next_fetch_at > c.due_at THEN h.next_fetch_at ELSE c.due_at END AS BIGINT) AS ready_at
+FROM crawldb c
+LEFT JOIN waiting w ON w.url_key = c.url_key
+LEFT JOIN hostdb h ON h.host = c.host
+CROSS JOIN params p

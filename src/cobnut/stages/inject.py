@@ -1,0 +1,214 @@
+"""Which seeds enter the crawl?
+
+One map over the lines of the seed files, one reduce by URL, an atomic install. A line is `URL TAB key=value …`; blank
+lines and lines that begin with `#` say nothing. `nutch.score`, `nutch.fetchInterval` and `nutch.fetchInterval.fixed` have
+their meaning; every other pair goes into the page's metadata. A bad number is ignored, as if it were not there.
+
+Not here: reading the files (`crawl.seeds`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cobnut.records import catalogue as tables
+from cobnut.records.steps import Input, Map, Output, Sql, Stage, column
+from cobnut.urls.keys import key_to_url
+from cobnut.urls.resolve import UrlForms, stored_url
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCORE, INTERVAL, FIXED = "nutch.score", "nutch.fetchInterval", "nutch.fetchInterval.fixed"
+MOST_METADATA_CHARS = 10_000
+MOST_SCORE = 1e9
+MOST_INTERVAL_S = 100 * 365 * 86_400
+
+LINES = (column("line_no", "int64"), column("line", "string"))
+FOUND = (
+    column("line_no", "int64"),
+    column("url_key", "string"),
+    column("url", "string"),
+    column("requested", "string"),
+    column("host", "string"),
+    column("bucket", "int32"),
+    column("score", "int64"),
+    column("score_given", "bool"),
+    column("interval_s", "int64"),
+    column("fixed_interval_s", "int64"),
+    column("metadata", "map"),
+)
+READ = (*FOUND, column("rule", "string"), column("note", "string"))
+WIDE_PAGES = (*tables.PAGES.columns, column("new_metadata", "map"))
+
+
+class InjectContext(msgspec.Struct, frozen=True):
+    """What the map steps are given.
+
+    `forms` makes the forms of a URL under the crawl's normalizers; `refuses` names the filter rule that keeps a URL out;
+    `score` is the scoring rules' injected score of (url, score, metadata), in millionths.
+    """
+
+    forms: Callable[[str], UrlForms | None]
+    refuses: Callable[[str], str | None]
+    score: Callable[[str, int, dict[str, str]], int]
+    default_score: int
+    filter_existing: bool = False
+
+
+class SeedLine(msgspec.Struct, frozen=True):
+    """What one line says: the URL as written, and its pairs. Scores in millionths, times in seconds."""
+
+    url: str
+    score: int | None
+    interval_s: int | None
+    fixed_interval_s: int | None
+    metadata: dict[str, str]
+    note: str | None  # what was ignored
+
+
+def parse_line(line: str) -> SeedLine | None:
+    """What a line of a seed file says; None for a blank line or a comment."""
+    line = line.strip()
+    if not line or line.startswith("#"):
+        return None
+    url, *pairs = line.split("\t")
+    score = interval = fixed = None
+    metadata: dict[str, str] = {}
+    notes = []
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            if pair.strip():
+                notes.append(f"{pair.strip()[:60]!r} is no key=value pair")
+            continue
+        if name == SCORE:
+            number = _number(value)
+            score = None if number is None or abs(number) > MOST_SCORE else round(number * 1_000_000)
+            if score is None:
+                notes.append(f"{SCORE} is no usable number: {value[:40]!r}")
+        elif name in (INTERVAL, FIXED):
+            number = _number(value)
+            seconds = None if number is None or number != int(number) else int(number)
+            if seconds is None or not 0 <= seconds <= MOST_INTERVAL_S:
+                notes.append(f"{name} is no whole number of seconds: {value[:40]!r}")
+            elif name == INTERVAL:
+                interval = seconds
+            else:
+                fixed = seconds
+        elif sum(len(k) + len(v) for k, v in metadata.items()) + len(pair) > MOST_METADATA_CHARS:
+            notes.append(f"metadata beyond {MOST_METADATA_CHARS} characters left out")
+        else:
+            metadata[name] = value
+    if fixed is not None:
+        interval = fixed
+    return SeedLine(url.strip(), score, interval, fixed, metadata, "; ".join(notes) or None)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def read_lines(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:
+    """One row a line that names a URL: its forms, what the line says of it, and the rule that keeps it out if one does."""
+    import pyarrow as pa
+
+    from cobnut.records.columns import pa_schema
+
+    schema = pa_schema(READ)
+    for batch in batches:
+        rows = []
+        for number, line in zip(*(batch.column(i).to_pylist() for i in (0, 1)), strict=True):
+            seed = parse_line(line)
+            if seed is not None:
+                rows.append(_row(number, seed, context))
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def _row(number: int, seed: SeedLine, context: InjectContext) -> dict[str, object]:
+    found = context.forms(seed.url)
+    row: dict[str, object] = {"line_no": number, "requested": seed.url, "note": seed.note}
+    if found is None:
+        return {**row, "rule": "not_a_url"}
+    row.update(
+        url_key=found.key, url=stored_url(found.url, found.normalized), requested=found.url, host=found.host,
+        bucket=found.bucket, rule=context.refuses(found.normalized),
+    )  # fmt: skip
+    base = context.default_score if seed.score is None else seed.score
+    return {
+        **row,
+        "score": context.score(found.normalized, base, seed.metadata),
+        "score_given": seed.score is not None,
+        "interval_s": seed.interval_s,
+        "fixed_interval_s": seed.fixed_interval_s,
+        "metadata": list(seed.metadata.items()) or None,
+    }
+
+
+def screen_existing(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:
+    """Rows of the crawldb that stay: all of them, or with `filter_existing` those the URL filters accept now."""
+    import pyarrow as pa
+
+    for batch in batches:
+        if context.filter_existing:
+            keys = batch.column("url_key").to_pylist()
+            batch = batch.filter(pa.array([context.refuses(key_to_url(key)) is None for key in keys], pa.bool_()))
+        yield batch
+
+
+def merge_metadata(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:
+    """Adds a seed's metadata to what the page had; on equal names the seed's value wins."""
+    import pyarrow as pa
+
+    schema = tables.PAGES.schema()
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        if table.column("new_metadata").null_count < table.num_rows:
+            old, new = table.column("metadata").to_pylist(), table.column("new_metadata").to_pylist()
+            merged = [a if b is None else list({**dict(a or ()), **dict(b)}.items()) for a, b in zip(old, new, strict=True)]
+            place = table.schema.get_field_index("metadata")
+            table = table.set_column(place, "metadata", pa.array(merged, schema.field("metadata").type))
+        yield from table.select(schema.names).combine_chunks().to_batches()
+
+
+STAGE = Stage(
+    "inject",
+    "Adds seeds to the crawldb.",
+    inputs=(
+        Input("lines", None, "given", partitioned=False, columns=LINES),
+        Input("crawldb", tables.CRAWLDB, "current"),
+        Input("pages", tables.PAGES, "current"),
+        Input("seeds", tables.SEEDS, "current", partitioned=False),
+    ),
+    prelude=(
+        Map("read_lines", read_lines, "lines", "read", READ),
+        Sql("inject_found", ("read",), "found", FOUND),
+    ),
+    split=("found",),
+    steps=(
+        Map("screen_existing", screen_existing, "crawldb", "existing", tables.CRAWLDB.columns),
+        Sql("inject", ("existing", "found", "params"), "next_crawldb", tables.CRAWLDB.columns),
+        Sql("inject_pages", ("next_crawldb", "pages", "found", "params"), "wide_pages", WIDE_PAGES),
+        Map("merge_metadata", merge_metadata, "wide_pages", "next_pages", tables.PAGES.columns),
+    ),
+    finale=(Sql("inject_seeds", ("seeds", "found", "params"), "next_seeds", tables.SEEDS.columns),),
+    outputs=(
+        Output("next_seeds", tables.SEEDS),
+        Output("next_pages", tables.PAGES),
+        Output("next_crawldb", tables.CRAWLDB),
+    ),
+    params=(
+        column("now_ms", "int64"),
+        column("interval_s", "int64"),
+        column("overwrite", "bool"),
+        column("renew", "bool"),
+    ),
+)

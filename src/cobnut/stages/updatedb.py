@@ -1,0 +1,141 @@
+"""What does a round change in the crawldb?
+
+Reads one segment's answers and links, and the former tables; writes the next crawldb, pages, hostdb and robots. A
+segment is applied once: each table's manifest names the segments it holds, and applying one again changes nothing.
+
+Not here: when a page is due again in words (`frontier.transition` is the rule as a function), which links may enter
+(`urls.filters`, called by the map step `admit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cobnut.records import catalogue as tables
+from cobnut.records.steps import Input, Map, Output, Sql, Stage, column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TARGETS = (
+    column("url_key", "string"),
+    column("url", "string"),
+    column("host", "string"),
+    column("bucket", "int32"),
+    column("depth", "int32"),
+    column("discovered_from", "string"),
+    column("discovered_via", "string"),
+    column("contribution", "int64"),
+    column("is_new", "bool"),
+)
+ADMITTED = (*TARGETS, column("rule", "string"))
+
+ANSWERS = (
+    column("url_key", "string"),
+    column("url", "string"),
+    column("host", "string"),
+    column("bucket", "int32"),
+    column("segment", "string"),
+    column("outcome", "string"),
+    column("reason", "string"),
+    column("http_status", "int32"),
+    column("fetched_at", "int64"),
+    column("redirect_key", "string"),
+    column("etag", "string"),
+    column("last_modified", "string"),
+    column("warc_file", "string"),
+    column("warc_offset", "int64"),
+    column("depth", "int32"),
+    column("hop_from", "string"),
+    column("parse_status", "string"),
+    column("parse_reason", "string"),
+    column("media_type", "string"),
+    column("canonical_key", "string"),
+    column("fingerprint", "int64"),
+    column("noindex", "bool"),
+    column("outlink_count", "int32"),
+    column("signature", "binary"),
+)
+
+PARAMS = (
+    column("now_ms", "int64"),
+    column("interval_s", "int64"),
+    column("min_interval_s", "int64"),
+    column("max_interval_s", "int64"),
+    column("grow", "double"),
+    column("shrink", "double"),
+    column("gone_grow", "double"),
+    column("retry_max", "int64"),
+    column("retry_delay_s", "int64"),
+)
+
+
+class UpdateContext(msgspec.Struct, frozen=True):
+    """What the map step is given: the compiled URL filter (rule name or None), and the depth limit (-1: none)."""
+
+    refuses: Callable[[str], str | None]
+    max_depth: int
+
+
+def admit(batches: Iterable[pa.RecordBatch], context: UpdateContext) -> Iterator[pa.RecordBatch]:
+    """Adds to each linked page the name of the rule that keeps it out; known pages stay whatever the rules say now."""
+    import pyarrow as pa
+
+    from cobnut.urls.keys import key_to_url
+
+    for batch in batches:
+        known = batch.column("is_new").to_pylist()
+        depths = batch.column("depth").to_pylist()
+        rules: list[str | None] = []
+        for key, is_new, depth in zip(batch.column("url_key").to_pylist(), known, depths, strict=True):
+            if not is_new:
+                rules.append(None)
+            elif 0 <= context.max_depth < depth:
+                rules.append("max_depth")
+            else:
+                rules.append(context.refuses(key_to_url(key)))
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns, pa.array(rules, pa.string())], names=[*batch.schema.names, "rule"]
+        )
+
+
+STAGE = Stage(
+    "updatedb",
+    "Merges a segment's answers and links into the crawldb.",
+    inputs=(
+        Input("crawldb", tables.CRAWLDB, "current"),
+        Input("pages", tables.PAGES, "current"),
+        Input("hostdb", tables.HOSTDB, "current"),
+        Input("robots", tables.ROBOTS, "current"),
+        Input("fetched", tables.FETCHED, "segments"),
+        Input("parsed", tables.PARSED, "segments"),
+        Input("links", tables.LINKS, "segments"),
+        Input("hosts", tables.HOSTS, "segments"),
+        Input("refetched", None, "given", partitioned=False, columns=(column("url_key", "string"),)),
+    ),
+    steps=(
+        Sql("updatedb_targets", ("links", "refetched", "crawldb"), "found", TARGETS),
+        Map("admit", admit, "found", "targets", ADMITTED),
+        Sql("updatedb_answers", ("fetched", "parsed"), "answers", ANSWERS),
+        Sql(
+            "updatedb", ("crawldb", "answers", "targets", "params"), "next_crawldb",
+            tables.CRAWLDB.columns,
+        ),
+        Sql(
+            "updatedb_pages", ("pages", "answers", "targets", "params"), "next_pages",
+            tables.PAGES.columns,
+        ),
+        Sql("updatedb_hostdb", ("hostdb", "hosts", "params"), "next_hostdb", tables.HOSTDB.columns),
+        Sql("updatedb_robots", ("robots", "hosts"), "next_robots", tables.ROBOTS.columns),
+    ),
+    outputs=(
+        Output("next_pages", tables.PAGES),
+        Output("next_hostdb", tables.HOSTDB),
+        Output("next_robots", tables.ROBOTS),
+        Output("next_crawldb", tables.CRAWLDB),  # last: a segment counts as applied once the crawldb says so
+    ),
+    params=PARAMS,
+)  # fmt: skip

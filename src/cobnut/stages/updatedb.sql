@@ -1,0 +1,169 @@
+-- The next crawldb of this partition: the former rows, merged with what the round's requests (answers) and links
+-- (targets) say. The rule is `frontier.transition`; this text is the same rule for all rows at once.
+WITH every_key AS (
+    SELECT url_key FROM crawldb
+    UNION
+    SELECT url_key FROM answers
+    UNION
+    SELECT url_key FROM targets WHERE rule IS NULL
+),
+joined AS (
+    SELECT
+        k.url_key AS url_key,
+        c.url_key IS NOT NULL AS was_known,
+        a.url_key IS NOT NULL AS was_requested,
+        CASE
+            WHEN c.url_key IS NOT NULL THEN c.url
+            WHEN t.url_key IS NOT NULL THEN t.url
+            ELSE a.url
+        END AS url,
+        COALESCE(c.host, a.host, t.host) AS host,
+        COALESCE(c.bucket, a.bucket, t.bucket) AS bucket,
+        c.status AS old_status,
+        c.reason AS old_reason,
+        c.due_at AS old_due_at,
+        c.fetched_at AS old_fetched_at,
+        c.modified_at AS old_modified_at,
+        COALESCE(c.retries, 0) AS old_retries,
+        COALESCE(c.interval_s, p.interval_s) AS old_interval_s,
+        c.fixed_interval_s AS fixed_interval_s,
+        c.signature AS old_signature,
+        c.outlink_count AS old_outlink_count,
+        COALESCE(c.score, 0) + COALESCE(t.contribution, 0) AS score,
+        CASE
+            WHEN c.depth IS NULL AND t.depth IS NULL THEN a.depth
+            WHEN c.depth IS NULL THEN t.depth
+            WHEN t.depth IS NULL OR c.depth <= t.depth THEN c.depth
+            ELSE t.depth
+        END AS depth,
+        a.outcome AS outcome,
+        a.reason AS reason,
+        a.fetched_at AS fetched_at,
+        a.parse_status AS parse_status,
+        a.parse_reason AS parse_reason,
+        COALESCE(a.noindex, FALSE) AS noindex,
+        a.outlink_count AS outlink_count,
+        a.signature AS signature,
+        -- the host failed, not the page: it costs the page no try
+        CASE
+            WHEN a.outcome = 'retry' AND a.reason IN (
+                'dns_failed', 'dns_timeout', 'connect_failed', 'connect_timeout', 'proxy_failed', 'robots_unreachable',
+                'host_backoff', 'round_over', 'http_429', 'http_503'
+            ) THEN TRUE
+            ELSE FALSE
+        END AS host_failed,
+        p.now_ms AS now_ms,
+        p.min_interval_s AS min_interval_s,
+        p.max_interval_s AS max_interval_s,
+        p.grow AS grow,
+        p.shrink AS shrink,
+        p.gone_grow AS gone_grow,
+        p.retry_max AS retry_max,
+        p.retry_delay_s AS retry_delay_s
+    FROM every_key k
+    LEFT JOIN crawldb c ON c.url_key = k.url_key
+    LEFT JOIN answers a ON a.url_key = k.url_key
+    LEFT JOIN targets t ON t.url_key = k.url_key AND t.rule IS NULL
+    CROSS JOIN params p
+),
+judged AS (
+    SELECT
+        j.*,
+        CASE
+            WHEN NOT j.was_requested THEN 'none'
+            WHEN j.outcome = 'not_modified' THEN 'same'
+            WHEN j.outcome = 'success' AND j.parse_status = 'failed' THEN 'parse_failed'
+            WHEN j.outcome = 'success' AND j.old_signature IS NULL THEN 'first'
+            WHEN j.outcome = 'success' AND j.signature IS NULL THEN 'changed'
+            WHEN j.outcome = 'success' AND j.signature = j.old_signature THEN 'same'
+            WHEN j.outcome = 'success' THEN 'changed'
+            WHEN j.outcome = 'redirect_perm' THEN 'redirect_perm'
+            WHEN j.outcome = 'redirect_temp' THEN 'redirect_temp'
+            WHEN j.outcome = 'denied' THEN 'gone'
+            WHEN j.outcome = 'gone' AND j.reason = 'http_404'
+                AND (j.old_reason IS NULL OR j.old_reason <> 'http_404') THEN 'missing_once'
+            WHEN j.outcome = 'gone' AND j.reason = 'http_404'
+                AND j.old_status <> 'gone' AND j.fetched_at < j.old_due_at THEN 'missing_again'
+            WHEN j.outcome = 'gone' THEN 'gone'
+            WHEN j.host_failed THEN 'wait'
+            WHEN j.old_retries + 1 >= j.retry_max THEN 'gone'
+            ELSE 'retry'
+        END AS verdict
+    FROM joined j
+),
+timed AS (
+    SELECT
+        v.*,
+        CASE
+            WHEN v.fixed_interval_s IS NOT NULL THEN v.fixed_interval_s
+            WHEN v.verdict = 'changed' THEN CAST(FLOOR(CAST(v.old_interval_s AS DOUBLE) * v.shrink) AS BIGINT)
+            WHEN v.verdict = 'same' THEN CAST(FLOOR(CAST(v.old_interval_s AS DOUBLE) * v.grow) AS BIGINT)
+            WHEN v.verdict IN ('gone', 'parse_failed')
+                THEN CAST(FLOOR(CAST(v.old_interval_s AS DOUBLE) * v.gone_grow) AS BIGINT)
+            ELSE v.old_interval_s
+        END AS wished_interval_s
+    FROM judged v
+),
+clamped AS (
+    SELECT
+        w.*,
+        CASE
+            WHEN w.fixed_interval_s IS NOT NULL THEN w.fixed_interval_s
+            WHEN w.verdict IN ('none', 'wait', 'retry', 'missing_once', 'missing_again') THEN w.old_interval_s
+            WHEN w.wished_interval_s > w.max_interval_s THEN w.max_interval_s
+            WHEN w.verdict IN ('changed', 'same') AND w.wished_interval_s < w.min_interval_s THEN w.min_interval_s
+            ELSE w.wished_interval_s
+        END AS interval_s
+    FROM timed w
+)
+SELECT
+    CAST(m.url_key AS STRING) AS url_key,
+    CAST(m.url AS STRING) AS url,
+    CAST(m.host AS STRING) AS host,
+    CAST(m.bucket AS INT) AS bucket,
+    CAST(CASE
+        WHEN m.verdict = 'none' AND m.was_known THEN m.old_status
+        WHEN m.verdict = 'none' THEN 'unfetched'
+        WHEN m.verdict IN ('first', 'changed') THEN 'fetched'
+        WHEN m.verdict = 'same' THEN 'not_modified'
+        WHEN m.verdict IN ('redirect_perm', 'redirect_temp', 'gone', 'parse_failed') THEN m.verdict
+        ELSE 'unfetched'
+    END AS STRING) AS status,
+    CAST(CASE
+        WHEN m.verdict = 'none' THEN m.old_reason
+        WHEN m.outcome = 'not_modified' THEN m.old_reason
+        WHEN m.outcome = 'success' AND m.parse_status IN ('failed', 'skipped') THEN m.parse_reason
+        WHEN m.outcome = 'success' AND m.noindex THEN 'noindex'
+        ELSE m.reason
+    END AS STRING) AS reason,
+    CAST(CASE
+        WHEN m.verdict = 'none' AND m.was_known THEN m.old_due_at
+        WHEN m.verdict = 'none' THEN m.now_ms
+        WHEN m.verdict = 'missing_again' THEN m.old_due_at
+        WHEN m.verdict IN ('wait', 'retry', 'missing_once') THEN m.fetched_at + m.retry_delay_s * 1000
+        ELSE m.fetched_at + m.interval_s * 1000
+    END AS BIGINT) AS due_at,
+    CAST(CASE
+        WHEN m.verdict IN ('first', 'changed', 'same', 'parse_failed') THEN m.fetched_at
+        ELSE m.old_fetched_at
+    END AS BIGINT) AS fetched_at,
+    CAST(CASE
+        WHEN m.verdict IN ('first', 'changed') THEN m.fetched_at
+        ELSE m.old_modified_at
+    END AS BIGINT) AS modified_at,
+    CAST(CASE
+        WHEN m.verdict IN ('none', 'wait', 'missing_once', 'missing_again') THEN m.old_retries
+        WHEN m.verdict = 'retry' THEN m.old_retries + 1
+        WHEN m.verdict = 'gone' AND m.outcome = 'retry' THEN m.old_retries + 1
+        ELSE 0
+    END AS INT) AS retries,
+    CAST(m.interval_s AS BIGINT) AS interval_s,
+    CAST(m.fixed_interval_s AS BIGINT) AS fixed_interval_s,
+    CAST(m.score AS BIGINT) AS score,
+    CAST(CASE WHEN m.verdict IN ('first', 'changed') THEN m.signature ELSE m.old_signature END AS BINARY) AS signature,
+    CAST(CASE
+        WHEN m.outcome = 'success' AND m.outlink_count IS NOT NULL THEN m.outlink_count
+        ELSE m.old_outlink_count
+    END AS INT) AS outlink_count,
+    CAST(m.depth AS INT) AS depth
+FROM clamped m

@@ -1,0 +1,48 @@
+-- What the round's requests say of each page of this partition: one row a requested page, fetch and parse together.
+WITH newest_fetch AS (
+    SELECT
+        f.*,
+        row_number() OVER (
+            PARTITION BY f.url_key
+            ORDER BY f.fetched_at DESC NULLS LAST, f.outcome ASC NULLS LAST, f.warc_file ASC NULLS LAST,
+                f.warc_offset ASC NULLS LAST, f.hop_from ASC NULLS LAST
+        ) AS place
+    FROM fetched f
+),
+newest_parse AS (
+    SELECT
+        p.*,
+        row_number() OVER (
+            PARTITION BY p.url_key
+            ORDER BY p.fetched_at DESC NULLS LAST, p.parse_status ASC NULLS LAST, p.signature ASC NULLS LAST
+        ) AS place
+    FROM parsed p
+)
+SELECT
+    CAST(f.url_key AS STRING) AS url_key,
+    CAST(f.url AS STRING) AS url,
+    CAST(f.host AS STRING) AS host,
+    CAST(f.bucket AS INT) AS bucket,
+    CAST(f.segment AS STRING) AS segment,
+    CAST(f.outcome AS STRING) AS outcome,
+    CAST(f.reason AS STRING) AS reason,
+    CAST(f.http_status AS INT) AS http_status,
+    CAST(f.fetched_at AS BIGINT) AS fetched_at,
+    CAST(f.redirect_key AS STRING) AS redirect_key,
+    CAST(f.etag AS STRING) AS etag,
+    CAST(f.last_modified AS STRING) AS last_modified,
+    CAST(f.warc_file AS STRING) AS warc_file,
+    CAST(f.warc_offset AS BIGINT) AS warc_offset,
+    CAST(f.depth AS INT) AS depth,
+    CAST(f.hop_from AS STRING) AS hop_from,
+    CAST(p.parse_status AS STRING) AS parse_status,
+    CAST(p.reason AS STRING) AS parse_reason,
+    CAST(p.media_type AS STRING) AS media_type,
+    CAST(p.canonical_key AS STRING) AS canonical_key,
+    CAST(p.fingerprint AS BIGINT) AS fingerprint,
+    CAST(p.noindex AS BOOLEAN) AS noindex,
+    CAST(p.outlink_count AS INT) AS outlink_count,
+    CAST(CASE WHEN p.url_key IS NULL THEN f.digest ELSE p.signature END AS BINARY) AS signature
+FROM newest_fetch f
+LEFT JOIN newest_parse p ON p.url_key = f.url_key AND p.place = 1
+WHERE f.place = 1

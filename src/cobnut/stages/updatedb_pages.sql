@@ -1,0 +1,62 @@
+-- The next `pages` of this partition: what is known of each page beside scheduling.
+WITH every_key AS (
+    SELECT url_key FROM pages
+    UNION
+    SELECT url_key FROM answers
+    UNION
+    SELECT url_key FROM targets WHERE rule IS NULL
+),
+joined AS (
+    SELECT
+        k.url_key AS key,
+        o.url_key IS NOT NULL AS was_known,
+        COALESCE(a.outcome = 'success', FALSE) AS has_answer,
+        a.url_key IS NOT NULL AND a.outcome <> 'not_modified' AS has_news,
+        a.url_key IS NOT NULL AS was_requested,
+        COALESCE(o.host, a.host, t.host) AS the_host,
+        COALESCE(o.bucket, a.bucket, t.bucket) AS the_bucket,
+        o.etag AS old_etag, o.last_modified AS old_last_modified, o.http_status AS old_http_status,
+        o.checked_at AS old_checked_at, o.media_type AS old_media_type, o.redirect_key AS old_redirect_key,
+        o.canonical_key AS old_canonical_key, o.fingerprint AS old_fingerprint, o.segment AS old_segment,
+        o.warc_file AS old_warc_file, o.warc_offset AS old_warc_offset, o.discovered_at AS old_discovered_at,
+        o.discovered_from AS old_discovered_from, o.discovered_via AS old_discovered_via, o.metadata AS metadata,
+        a.etag AS etag, a.last_modified AS last_modified, a.http_status AS http_status, a.fetched_at AS fetched_at,
+        a.media_type AS media_type, a.redirect_key AS redirect_key, a.canonical_key AS canonical_key,
+        a.fingerprint AS fingerprint, a.segment AS segment, a.warc_file AS warc_file, a.warc_offset AS warc_offset,
+        a.hop_from AS hop_from, t.discovered_from AS discovered_from, t.discovered_via AS discovered_via,
+        p.now_ms AS now_ms
+    FROM every_key k
+    LEFT JOIN pages o ON o.url_key = k.url_key
+    LEFT JOIN answers a ON a.url_key = k.url_key
+    LEFT JOIN targets t ON t.url_key = k.url_key AND t.rule IS NULL
+    CROSS JOIN params p
+)
+SELECT
+    CAST(j.key AS STRING) AS url_key,
+    CAST(j.the_host AS STRING) AS host,
+    CAST(j.the_bucket AS INT) AS bucket,
+    CAST(CASE WHEN j.has_answer THEN j.etag ELSE j.old_etag END AS STRING) AS etag,
+    CAST(CASE WHEN j.has_answer THEN j.last_modified ELSE j.old_last_modified END AS STRING) AS last_modified,
+    CAST(CASE WHEN j.was_requested THEN j.http_status ELSE j.old_http_status END AS INT) AS http_status,
+    CAST(CASE WHEN j.was_requested THEN j.fetched_at ELSE j.old_checked_at END AS BIGINT) AS checked_at,
+    CAST(CASE WHEN j.has_answer THEN j.media_type ELSE j.old_media_type END AS STRING) AS media_type,
+    CAST(CASE WHEN j.has_news THEN j.redirect_key ELSE j.old_redirect_key END AS STRING) AS redirect_key,
+    CAST(CASE WHEN j.has_answer THEN j.canonical_key ELSE j.old_canonical_key END AS STRING) AS canonical_key,
+    CAST(CASE WHEN j.has_answer THEN j.fingerprint ELSE j.old_fingerprint END AS BIGINT) AS fingerprint,
+    CAST(CASE WHEN j.has_answer THEN j.segment ELSE j.old_segment END AS STRING) AS segment,
+    CAST(CASE WHEN j.has_answer THEN j.warc_file ELSE j.old_warc_file END AS STRING) AS warc_file,
+    CAST(CASE WHEN j.has_answer THEN j.warc_offset ELSE j.old_warc_offset END AS BIGINT) AS warc_offset,
+    CAST(CASE WHEN j.was_known THEN j.old_discovered_at ELSE j.now_ms END AS BIGINT) AS discovered_at,
+    CAST(CASE
+        WHEN j.was_known THEN j.old_discovered_from
+        WHEN j.discovered_from IS NOT NULL THEN j.discovered_from
+        ELSE j.hop_from
+    END AS STRING) AS discovered_from,
+    CAST(CASE
+        WHEN j.was_known THEN j.old_discovered_via
+        WHEN j.discovered_via IS NOT NULL THEN j.discovered_via
+        WHEN j.hop_from IS NOT NULL THEN 'redirect'
+        ELSE 'link'
+    END AS STRING) AS discovered_via,
+    j.metadata AS metadata
+FROM joined j

@@ -1,0 +1,28 @@
+-- What the whole crawl says of every parsed page of this partition: scores and counts of inlinks.
+WITH counts AS (
+    SELECT
+        l.to_key AS to_key,
+        COUNT(*) AS inlink_count,
+        COUNT(DISTINCT CASE WHEN l.from_host <> l.to_host THEN l.from_host ELSE NULL END) AS inlink_host_count
+    FROM linkdb l
+    WHERE l.from_key <> l.to_key
+    GROUP BY l.to_key
+),
+page_of_segment AS (
+    SELECT DISTINCT p.url_key AS url_key, p.host AS host, p.bucket AS bucket, p.segment AS segment
+    FROM parsed p
+)
+SELECT
+    CAST(p.segment AS STRING) AS segment,
+    CAST(p.url_key AS STRING) AS url_key,
+    CAST(p.host AS STRING) AS host,
+    CAST(p.bucket AS INT) AS bucket,
+    CAST(COALESCE(c.score, 0) AS BIGINT) AS score,
+    CAST(COALESCE(r.page_rank, 0) AS BIGINT) AS page_rank,
+    CAST(COALESCE(r.host_rank, 0) AS BIGINT) AS host_rank,
+    CAST(COALESCE(n.inlink_count, 0) AS BIGINT) AS inlink_count,
+    CAST(COALESCE(n.inlink_host_count, 0) AS BIGINT) AS inlink_host_count
+FROM page_of_segment p
+LEFT JOIN crawldb c ON c.url_key = p.url_key
+LEFT JOIN ranks r ON r.url_key = p.url_key
+LEFT JOIN counts n ON n.to_key = p.url_key
