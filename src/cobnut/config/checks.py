@@ -13,8 +13,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from cobnut.config.network import parse_net, parse_proxy, parse_resolve
+from cobnut.config.network import parse_proxy
 from cobnut.config.sections import Settings
+from cobnut.errors import InputError
 
 _TOKEN = re.compile(r"[A-Za-z_-]+", re.ASCII)
 _VERSION = re.compile(r"[A-Za-z0-9._+-]*", re.ASCII)
@@ -110,7 +111,7 @@ def problem_with(key: str, value: Any) -> str | None:
     for item in value if isinstance(value, tuple) else (value,):
         try:
             wrong = check(item) if item or isinstance(value, tuple) else None
-        except ValueError as error:
+        except (ValueError, InputError) as error:
             wrong = str(error)
         if wrong:
             return wrong
@@ -178,12 +179,20 @@ def _nameserver(value: str) -> str | None:
     return None if not port or (port.isdecimal() and 0 < int(port) < 65_536) else f"{port!r} is no port"
 
 
-def _quiet(parse: Callable[[str], object]) -> Callable[[str], str | None]:
-    def check(value: str) -> str | None:
-        parse(value)
-        return None
+def _proxy(value: str) -> None:
+    parse_proxy(value)
 
-    return check
+
+def _resolve(value: str) -> None:
+    from cobnut.urls.overrides import parse_resolve
+
+    parse_resolve(value)
+
+
+def _net(value: str) -> None:
+    from cobnut.urls.addresses import parse_net
+
+    parse_net(value)
 
 
 _FORMS: dict[str, Callable[[str], str | None]] = {
@@ -192,8 +201,8 @@ _FORMS: dict[str, Callable[[str], str | None]] = {
     "fetcher.agent_contact": _comment,
     "fetcher.agent_url": _url,
     "fetcher.accept_language": _header,
-    "fetcher.proxy": _quiet(parse_proxy),
-    "fetcher.resolve": _quiet(parse_resolve),
-    "fetcher.allow_net": _quiet(parse_net),
+    "fetcher.proxy": _proxy,
+    "fetcher.resolve": _resolve,
+    "fetcher.allow_net": _net,
     "fetcher.nameservers": _nameserver,
 }

@@ -1,7 +1,7 @@
 """How is a value shown to a person?
 
-What a crawl holds was written by strangers: whatever could move a terminal's cursor, ring its bell or turn the direction of
-writing is shown as an escape.
+What a crawl holds was written by strangers: whatever could move a terminal's cursor, ring its bell or turn the
+direction of writing is shown as an escape.
 """
 
 from __future__ import annotations

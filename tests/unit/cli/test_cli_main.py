@@ -9,9 +9,10 @@ import pytest
 
 from cobnut.cli.main import COMMANDS, cli, main
 
-HEAVY = set(
-    "numpy pyarrow duckdb scipy pycurl starlette granian rich selectolax fastwarc py3langid pycares jinja2".split()
-)
+HEAVY = {
+    "numpy", "pyarrow", "duckdb", "scipy", "pycurl", "starlette", "granian", "rich", "selectolax", "fastwarc",
+    "py3langid", "pycares", "jinja2",
+}  # fmt: skip
 
 
 def run(*args: str, **environ: str) -> subprocess.CompletedProcess[str]:
