@@ -12,6 +12,7 @@ Not here: TLS, names, limits per visitor: a web server in front does that.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import http.client
 import multiprocessing
@@ -156,6 +157,9 @@ def load_app(path: Path, settings: Settings) -> ASGIApp:
     from cobnut.web.source import Source
 
     end_with_parent()
+    # The server's own threads (not Python's) may still run when the interpreter takes itself apart, and would abort the
+    # process with a complaint. A worker writes nothing, so it may leave before that.
+    atexit.register(os._exit, 0)
     return create_app(Source(path, settings.search, time.monotonic, report), settings.search, report)
 
 
