@@ -125,7 +125,6 @@ def generate(
     clock: Clock | None = None,
 ) -> tuple[SegmentFolder | None, StepReport]:
     """A new segment with its fetchlist, or None when nothing is due; `left_out` says why, by reason."""
-    import pyarrow as pa
 
     clock = clock or SystemClock()
     now = clock.now_ms()
@@ -164,6 +163,8 @@ def generate(
             report.left_out[row["held"]] = report.left_out.get(row["held"], 0) + row["pages"]
             if row["held"] in ("not_due", "host_backoff"):
                 ready.append(row["ready_at"])
+            if row["held"] == "host_backoff":
+                report.details["host_ready_at"] = min(row["ready_at"], report.details.get("host_ready_at", 2**62))
         if ready:
             report.details["next_due_at"] = min(ready)
         report.counts = {"selected": top.num_rows}
@@ -230,7 +231,10 @@ def pending_segments(crawl: CrawlFolder) -> tuple[list[SegmentFolder], str | Non
         state = segment.state()
         if state != PARSED:
             step = "fetch" if state == GENERATED else "parse"
-            return found, f"segment {segment.name} is only {state}: run `cobnut {step} {crawl.path}` first, or remove it"
+            return (
+                found,
+                f"segment {segment.name} is only {state}: run `cobnut {step} {crawl.path}` first, or remove it",
+            )
         found.append(segment)
     return found, None
 
@@ -433,9 +437,7 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
         if not segments:
             report.messages.append("no parsed segments: nothing to do")
             return report
-        writers = {
-            s.name: PartWriter(s.folder(tables.LINKED), tables.LINKED, part_name(0)) for s in segments
-        }
+        writers = {s.name: PartWriter(s.folder(tables.LINKED), tables.LINKED, part_name(0)) for s in segments}
         try:
             LocalEngine(settings).run(
                 Run(

@@ -48,6 +48,8 @@ def reporting(crawl: CrawlFolder, stage: str) -> Iterator[StepReport]:
     report.cpu_s += round(cpu_seconds() - cpu, 4)
     report.wall_s = round(time.monotonic() - wall, 4)
     crawl.reports_path.mkdir(exist_ok=True)
-    name = f"{report.started_at.replace(':', '').replace('-', '')}-{stage}-{os.getpid()}-{time.monotonic_ns() % 10**9:09d}"
+    name = (
+        f"{report.started_at.replace(':', '').replace('-', '')}-{stage}-{os.getpid()}-{time.monotonic_ns() % 10**9:09d}"
+    )
     body = json.dumps(msgspec.to_builtins(report), indent=1, ensure_ascii=False)
     write_atomic(crawl.reports_path / f"{name}.json", body.encode())

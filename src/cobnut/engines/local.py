@@ -167,9 +167,13 @@ class _engine_errors:
         if isinstance(value, (self._duckdb.OutOfMemoryException,)):
             raise MachineError(f"{self._step} ran out of memory ({line})", remedy="raise storage.memory_mib") from value
         if isinstance(value, self._duckdb.IOException) and "No space left" in str(value):
-            raise MachineError(f"{self._step}: the disk is full ({line})", remedy="free some space, run it again") from value
+            raise MachineError(
+                f"{self._step}: the disk is full ({line})", remedy="free some space, run it again"
+            ) from value
         if isinstance(value, (self._duckdb.IOException, self._duckdb.InvalidInputException)):
-            raise DataError(f"{self._step} met a damaged file ({line})", remedy="use `cobnut rollback`, or restore it") from value
+            raise DataError(
+                f"{self._step} met a damaged file ({line})", remedy="use `cobnut rollback`, or restore it"
+            ) from value
         raise MachineError(f"{self._step} failed in the engine ({line})") from value
 
 

@@ -173,7 +173,9 @@ def merge_metadata(batches: Iterable[pa.RecordBatch], context: InjectContext) ->
         table = pa.Table.from_batches([batch])
         if table.column("new_metadata").null_count < table.num_rows:
             old, new = table.column("metadata").to_pylist(), table.column("new_metadata").to_pylist()
-            merged = [a if b is None else list({**dict(a or ()), **dict(b)}.items()) for a, b in zip(old, new, strict=True)]
+            merged = [
+                a if b is None else list({**dict(a or ()), **dict(b)}.items()) for a, b in zip(old, new, strict=True)
+            ]
             place = table.schema.get_field_index("metadata")
             table = table.set_column(place, "metadata", pa.array(merged, schema.field("metadata").type))
         yield from table.select(schema.names).combine_chunks().to_batches()

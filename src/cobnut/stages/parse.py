@@ -87,11 +87,30 @@ def run_parse(
     May be called while the segment is still being fetched: complete parts are parsed, and its state is left alone.
     `crawl` is not written to. `pool` is reused when given, and left running.
     """
+    from cobnut.storage.locks import WriterLock
+
+    lock = WriterLock(
+        segment.path / ".parse.lock", f"the parsed pages of segment {segment.name}", settings.storage.lock_wait_s
+    )
+    with lock:
+        return _run(segment, settings, pool, clock, on_progress, should_stop)
+
+
+def _run(
+    segment: SegmentFolder,
+    settings: Settings,
+    pool: ParsePool | None,
+    clock: Callable[[], float],
+    on_progress: Callable[[ParseProgress], None] | None,
+    should_stop: Callable[[], bool],
+) -> ParseReport:
     from cobnut.parsers.pool import ParsePool
+    from cobnut.storage.files import sweep
 
     started = clock()
     state = segment.state()
-    segment.sweep()
+    for table in (PARSED, LINKS):
+        sweep(segment.folder(table))
     done_keys = _parsed_keys(segment)
     _drop_widowed_links(segment)
     total = _count_pages(segment)
