@@ -83,7 +83,7 @@ class ParserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_html_bytes: int = 16 * MiB
     max_text_chars: int = 1_000_000
     max_links: int = 10_000
-    max_depth: int = 2_000
+    max_depth: int = 512
     max_anchor_chars: int = 200
 
 
@@ -238,7 +238,7 @@ DOCS: dict[str, str] = {
     "parser.max_html_bytes": "Decoded bytes of a page that are parsed.",
     "parser.max_text_chars": "Characters of text kept of a page.",
     "parser.max_links": "Links kept of a page.",
-    "parser.max_depth": "Nesting depth beyond which a page is refused before parsing.",
+    "parser.max_depth": "Nesting depth beyond which tags are left out before parsing; text and links stay.",
     "parser.max_anchor_chars": "Characters of an anchor kept.",
     "db.schedule": "When to fetch again: adaptive (by how often a page changes) or default (fixed interval).",
     "db.interval_s": "First interval between two fetches of a page.",

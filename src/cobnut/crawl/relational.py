@@ -233,7 +233,7 @@ def pending_segments(crawl: CrawlFolder) -> tuple[list[SegmentFolder], str | Non
             step = "fetch" if state == GENERATED else "parse"
             return (
                 found,
-                f"segment {segment.name} is only {state}: run `cobnut {step} {crawl.path}` first, or remove it",
+                f"segment {segment.name} is only {state}: run `cobnut {step} {crawl.path}`, or remove it",
             )
         found.append(segment)
     return found, None

@@ -29,7 +29,7 @@ class Workers:
         if self._fetch is None:
             from cobnut.fetcher.pool import FetchPool
 
-            self._fetch = FetchPool(self._settings)
+            self._fetch = FetchPool(self._settings.fetcher.workers)
         return self._fetch
 
     @property

@@ -261,11 +261,12 @@ class LocalEngine:
         if run.on_whole is not None:
             run.on_whole(session)
         for output in stage.outputs:
-            if (draft := drafts.get(output.relation)) is not None:
-                if run.on_publish is not None:
-                    run.on_publish(output.table.name)
-                draft.publish(stage.name, **run.manifest)
-                outcome.rows[output.table.name] = draft.rows
+            if output.relation not in drafts:
+                continue
+            if run.on_publish is not None:
+                run.on_publish(output.table.name)
+            drafts[output.relation].publish(stage.name, **run.manifest)
+            outcome.rows[output.table.name] = drafts[output.relation].rows
         return outcome
 
 

@@ -1,8 +1,8 @@
 """How important is a URL before anything is known of it?
 
-A scoring rule is a plug-in: it is found by its name among the built-in ones and the entry points `cobnut.scoring`, and it
-is active only when `scoring.rules` lists it. Rules run in that order, each on what the one before gave. A rule that fails
-leaves the score as it was; the failure is logged once and counted.
+A scoring rule is a plug-in: it is found by its name among the built-in ones and the entry points `cobnut.scoring`, and
+it is active only when `scoring.rules` lists it. Rules run in that order, each on what the one before gave. A rule that
+fails leaves the score as it was; the failure is logged once and counted.
 
 Not here: how scores pass over links (the SQL of `stages.updatedb`), link rank (`graph.pagerank`).
 """
@@ -31,7 +31,7 @@ class ScoringRule(Protocol):
 
 
 class Opic:
-    """On-line page importance (Abiteboul, Preda, Cobena 2003), as the line has it: a seed keeps the score it is given."""
+    """On-line page importance (Abiteboul, Preda, Cobena 2003) as the line has it: a seed keeps its score."""
 
     def injected_score(self, url: str, score: int, metadata: Mapping[str, str]) -> int:
         """The score as it is."""

@@ -1,7 +1,7 @@
 """How important is each node of a link graph?
 
 PageRank by power iteration (Page, Brin, Motwani, Winograd 1999): a surfer follows a random link with probability
-`damping`, and otherwise jumps to any node; nodes without links pass their weight to all. Ranks are scaled to a mean of 1.
+`damping`, and otherwise jumps to any node; nodes without links pass their weight to all. The mean rank is 1.
 """
 
 from __future__ import annotations

@@ -32,7 +32,10 @@ class IndexQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FieldWeights(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a word in each field counts; `tie` is the share of the weaker fields (0: only the best field counts)."""
+    """How much a word in each field counts; `tie` is the share of the weaker fields (0: only the best field counts).
+
+    `phrase` is what all wanted words in a row count beside the words themselves, with up to `slop` moves.
+    """
 
     title: float = 1.0
     headings: float = 1.0
@@ -40,6 +43,8 @@ class FieldWeights(msgspec.Struct, frozen=True, kw_only=True):
     anchors: float = 1.0
     url: float = 1.0
     tie: float = 0.3
+    phrase: float = 0.0
+    slop: int = 0
 
 
 class Candidate(msgspec.Struct, frozen=True):

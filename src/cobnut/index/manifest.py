@@ -29,6 +29,7 @@ class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
     index_segments: int
     segments: tuple[str, ...] = ()
     inputs_digest: str = ""
+    sources: dict[str, str] = {}  # of a merged index: crawl segment to the digest of its index
     dropped_count: int = 0
 
     def fields(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from cobnut.index.clauses import Candidate, Clause, FieldWeights, IndexQuery
 from cobnut.index.document import StoredDocument, decode
 from cobnut.index.manifest import IndexManifest, read_manifest
 
+_LONGEST_ROW = 12  # words that are looked for in a row
 _PHRASE_FIELDS = ("title", "headings", "body", "anchors", "url")
 
 
@@ -91,10 +92,11 @@ class IndexReader:
         return max(found, key=lambda d: d.segment, default=None)
 
     def doc_keys(self) -> list[str]:
-        """The keys of all documents; those of deleted ones are among them until the index is compacted."""
+        """The keys of all documents, in order."""
         if self.doc_count == 0:
             return []
-        return [key for key, _ in self._searcher.terms_with_prefix("doc", "")]
+        alive = self._searcher.terms_with_prefix("doc", "", filter_query=Query.all_query())
+        return [key for key, _ in alive]
 
     def documents(self, segment: str | None = None, batch: int = 1_000) -> Iterator[StoredDocument]:
         """All documents, or those of one crawl segment, in the index's order."""
@@ -132,6 +134,12 @@ class IndexReader:
             parts.append((Occur.Must, Query.boolean_query([(Occur.Should, q) for q in wanted], least)))
         else:
             parts.extend((Occur.Must, q) for q in wanted)
+        row = [word for clause in query.wanted for word in clause.words]
+        if weights.phrase > 0 and 1 < len(row) <= _LONGEST_ROW:
+            in_a_row = self._over_fields(
+                weights, lambda field: Query.phrase_query(self._schema, field, row, weights.slop)
+            )
+            parts.append((Occur.Should, Query.boost_query(in_a_row, weights.phrase)))
         if not wanted:
             parts.append((Occur.Must, Query.all_query()))
         for field, values in (("site", query.sites), ("language", query.languages)):

@@ -1,7 +1,7 @@
 """What did the server mean to send, once its Content-Encoding is undone?
 
-Takes the body as received (and as the WARC file keeps it) and gives the decoded bytes, never more than a cap. What is broken
-yields what could be read before the break, with a reason.
+Takes the body as received (and as the WARC file keeps it) and gives the decoded bytes, never more than a cap.
+What is broken yields what could be read before the break, with a reason.
 
 Not here: charsets (`text.charset`), Transfer-Encoding (undone by the fetcher).
 Source: RFC 9110 8.4 (codings are listed in the order they were applied), RFC 1950 to 1952, RFC 7932.

@@ -1,6 +1,7 @@
 """How do parsed pages become rows of `parsed` and `links`?
 
-Column lists are filled page by page and become one Arrow batch per table and batch of pages: no object per link is made.
+Column lists are filled page by page and become one Arrow batch per table and batch of pages: no object per link
+is made.
 """
 
 from __future__ import annotations

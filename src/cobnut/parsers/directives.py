@@ -1,7 +1,7 @@
 """What does a page forbid, and where does it send its reader?
 
-Robots directives (meta tags and X-Robots-Tag headers have the same force, and the most restrictive value wins), refresh
-targets, and Link headers. Pure functions over strings.
+Robots directives (meta tags and X-Robots-Tag headers have the same force, and the most restrictive value wins),
+refresh targets, and Link headers. Pure functions over strings.
 
 Not here: robots.txt (`fetcher`).
 Sources: the robots meta tag as the large engines document it; HTML standard, "shared declarative refresh steps";
@@ -24,9 +24,7 @@ class Robots(msgspec.Struct, frozen=True):
     noarchive: bool = False
 
     def __or__(self, other: Robots) -> Robots:
-        return Robots(
-            self.noindex or other.noindex, self.nofollow or other.nofollow, self.noarchive or other.noarchive
-        )
+        return Robots(self.noindex or other.noindex, self.nofollow or other.nofollow, self.noarchive or other.noarchive)
 
 
 ALLOWED = Robots()
@@ -128,7 +126,7 @@ def links_of_header(value: str) -> list[tuple[str, str]]:
     >>> links_of_header('</a>; rel="canonical", </b>; rel=next')
     [('/a', 'canonical'), ('/b', 'next')]
     """
-    found = []
+    found: list[tuple[str, str]] = []
     for target, parameters in _LINK_VALUE.findall(value[:16_384]):
         rel = _LINK_REL.search(parameters)
         if rel:

@@ -1,8 +1,8 @@
 """Could this page hold the HTML parser for seconds, and how is that taken out of it?
 
-An HTML tree builder is quadratic in two things: how deep elements nest, and how many attributes one tag has. A cheap
-look tells the many harmless pages from the few that need a closer one. What is too deep loses the tags that nest too
-deep, what has too many attributes loses the rest of them; text and links stay.
+An HTML tree builder is quadratic in two things: how deep elements nest, and how many attributes one tag has. A
+cheap look tells the many harmless pages from the few that need a closer one. What is too deep loses the tags
+that nest too deep, what has too many attributes loses the rest of them; text and links stay.
 
 Not here: time and memory, which the kernel limits (`parsers.worker`).
 """
@@ -19,18 +19,20 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:_-]{0,30})|<!--")
 _COMMENT_END = re.compile("--!?>")
 _ATTRIBUTE = re.compile(r"[\s/]*[^\s/>=][^\s/>=]*(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>\"'][^\s>]*))?")
 _TAG_START = re.compile(r"<[a-zA-Z][^\s/>]*")
-_FLAT = frozenset(
-    "a area base br col embed hr img input link meta param source track wbr p li dt dd tr td th thead tbody tfoot "
-    "caption option optgroup colgroup html head body rp rt".split()
-)
+_FLAT = frozenset((
+    "a", "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "caption", "option",
+    "optgroup", "colgroup", "html", "head", "body", "rp", "rt",
+))  # fmt: skip
 """Void elements, and those that a parser closes by itself: they nest no deeper than what they stand in."""
 _RAW = frozenset(("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript"))
 _WALLS = frozenset(("table", "object", "marquee", "applet", "template", "select", "svg", "math", "button"))
 """An end tag does not reach through these."""
-_BLOCKS = _WALLS | frozenset(
-    "address article aside blockquote center details dialog dir div dl fieldset figcaption figure footer form frameset "
-    "h1 h2 h3 h4 h5 h6 header hgroup listing main menu nav ol pre section summary ul".split()
-)
+_BLOCKS = _WALLS | frozenset((
+    "address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div", "dl",
+    "fieldset", "figcaption", "figure", "footer", "form", "frameset", "h1", "h2", "h3", "h4", "h5", "h6",
+    "header", "hgroup", "listing", "main", "menu", "nav", "ol", "pre", "section", "summary", "ul",
+))  # fmt: skip
 """The end tag of one of these closes what is open inside; any other end tag closes one element."""
 _REACH = 16
 """How many open elements an end tag is looked for; beyond that it is ignored, and the count errs to the safe side."""

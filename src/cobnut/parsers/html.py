@@ -1,14 +1,15 @@
 """What does an HTML page say, and what does it link to?
 
-One walk over the tree gives everything: title, headings, text in blocks, links with their anchors in document order, meta
-tags. The tree builder is lexbor (through selectolax), which follows the HTML standard.
+One walk over the tree gives everything: title, headings, text in blocks, links with their anchors in document
+order, meta tags. The tree builder is lexbor (through selectolax), which follows the HTML standard.
 
-Decisions: a page is read as a browser that runs scripts reads it, so `noscript` is left out (and cannot break the head);
-`template`, script and style, form choices and the fallback content of players are left out; text inside `svg` counts only
-as the anchor of a link there. The first `base` with a href counts, the first `title`, and `link rel=canonical` in the head only.
+Decisions: a page is read as a browser that runs scripts reads it, so `noscript` is left out (and cannot break
+the head); `template`, script and style, form choices and the fallback content of players are left out; text
+inside `svg` counts only as the anchor of a link there. The first `base` with a href counts, the first `title`,
+and `link rel=canonical` in the head only.
 
-Not here: resolving links (`parsers.page`), what directives mean (`parsers.directives`), protection of the tree builder
-(`parsers.guard`).
+Not here: resolving links (`parsers.page`), what directives mean (`parsers.directives`), protection of the tree
+builder (`parsers.guard`).
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class HtmlPage(msgspec.Struct):
     robots: list[tuple[str, str]]
     refresh: str | None
     links: RawLinks
+    cut: bool
 
 
 (
@@ -71,19 +73,21 @@ class HtmlPage(msgspec.Struct):
     _HTML, _NAMED,
 ) = range(1, 18)  # fmt: skip
 
+_BLOCKS = (
+    "address", "article", "aside", "blockquote", "center", "dd", "details", "dialog", "dir", "dl", "dt",
+    "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "h4", "h5", "h6", "hr",
+    "legend", "li", "listing", "main", "menu", "nav", "optgroup", "p", "pre", "search", "summary", "tbody",
+    "tfoot", "thead", "tr", "caption",
+)  # fmt: skip
+_SKIPPED = (
+    "script", "style", "template", "noscript", "textarea", "select", "datalist", "object", "audio", "video",
+    "canvas", "noembed", "noframes",
+)  # fmt: skip
 _ROLES: dict[str, int] = {
-    **dict.fromkeys(
-        "address article aside blockquote center dd details dialog dir dl dt fieldset figcaption figure footer form "
-        "header hgroup h4 h5 h6 hr legend li listing main menu nav optgroup p pre search summary tbody tfoot thead tr "
-        "caption noframes".split(),
-        _BLOCK,
-    ),
-    **dict.fromkeys("div section ul ol table".split(), _NAMED),
+    **dict.fromkeys(_BLOCKS, _BLOCK),
+    **dict.fromkeys(("div", "section", "ul", "ol", "table"), _NAMED),
     **dict.fromkeys(("h1", "h2", "h3"), _HEADING),
-    **dict.fromkeys(
-        "script style template noscript textarea select datalist object audio video canvas noembed noframes".split(),
-        _SKIP,
-    ),
+    **dict.fromkeys(_SKIPPED, _SKIP),
     "a": _A, "meta": _META, "link": _LINK, "title": _TITLE, "base": _BASE, "area": _AREA, "frame": _FRAME,
     "iframe": _FRAME, "img": _IMG, "br": _BREAK, "td": _CELL, "th": _CELL, "svg": _QUIET, "body": _BODY, "html": _HTML,
 }  # fmt: skip
@@ -127,6 +131,7 @@ class _Walk:
     def __init__(self, max_text_chars: int, max_links: int, max_anchor_chars: int) -> None:
         self.max_links, self.max_anchor_chars = max_links, max_anchor_chars
         self.chars_left = max_text_chars
+        self.cut = False
         self.blocks: list[mt.Block] = []
         self.parts: list[str] = []
         self.linked = 0
@@ -205,10 +210,14 @@ class _Walk:
             return
         text = " ".join((parts[0] if len(parts) == 1 else "".join(parts)).split())
         self.parts = []
-        if text and self.chars_left > 0:
-            if len(text) > self.chars_left:
-                text = text[: self.chars_left]
+        if text:
+            if len(text) * 2 > self.chars_left:  # one huge block must not push out what stands behind it
+                text = text[: self.chars_left // 2]
+                self.cut = True
             self.chars_left -= len(text) + 1
+            if not text:
+                self.linked = 0
+                return
             self.blocks.append((text, min(self.linked, len(text)), self.zone))
         self.linked = 0
 
@@ -223,7 +232,7 @@ class _Walk:
         """An element of note begins; False: what is in it is not looked at."""
         if role == _A:
             return self.enter_a(node)
-        if role == _BLOCK or role == _NAMED:
+        if role in (_BLOCK, _NAMED):
             self.flush()
             self.gap()
             if role == _NAMED:
@@ -289,7 +298,7 @@ class _Walk:
         """An element of note ends; `zone` is that outside it."""
         if role == _A:
             self.end_anchor()
-        elif role == _BLOCK or role == _NAMED:
+        elif role in (_BLOCK, _NAMED):
             self.flush()
             self.gap()
             self.zone = zone
@@ -392,6 +401,7 @@ class _Walk:
             robots=self.robots,
             refresh=self.refresh,
             links=self.links,
+            cut=self.cut,
         )
 
 

@@ -1,12 +1,11 @@
 """Which blocks of a page are what it is about, and which are navigation and boilerplate?
 
-A block is a run of text between two block-level tags, with the share of it that stands in links, and what it stands in.
-Two signs are used: what the author says (`main`, `article`; `nav`, `footer`, class names of both kinds), and where he says
-nothing, link density and length: prose is long and links little.
+A block is a run of text between two block-level tags, with the share of it that stands in links, and what it
+stands in. Two signs are used: what the author says (`main`, `article`; `nav`, `footer`, class names of both
+kinds), and where he says nothing, link density and length: prose is long and links little.
 
-Not here: finding the blocks (`parsers.html`).
-Sources: the two signs are those of Kohlschütter, Fankhauser, Nejdl, "Boilerplate detection using shallow text features"
-(WSDM 2010), in a rule of our own.
+Not here: finding the blocks (`parsers.html`). Sources: the two signs are those of Kohlschütter, Fankhauser,
+Nejdl, "Boilerplate detection using shallow text features" (WSDM 2010), in a rule of our own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which media type is this body really?
 
-The header is believed, except where the bytes carry the signature of something else: servers call PDF files text/html,
-and images application/octet-stream. text/plain stays text, even if it looks like HTML. A body without a usable type is
-sniffed.
+The header is believed, except where the bytes carry the signature of something else: servers call PDF files
+text/html, and images application/octet-stream. text/plain stays text, even if it looks like HTML. A body
+without a usable type is sniffed.
 
 Source: WHATWG MIME Sniffing 5 and 7 (in the subset that matters for a text crawler).
 """
@@ -134,4 +134,6 @@ def is_html(media_type: str) -> bool:
 
 def is_xml(media_type: str) -> bool:
     """Whether it may be a feed or a sitemap; the root element decides."""
-    return media_type in (XML, "text/xml") or (media_type.endswith("+xml") and media_type not in (XHTML, "image/svg+xml"))
+    if media_type in (XHTML, "image/svg+xml"):
+        return False
+    return media_type in (XML, "text/xml") or media_type.endswith("+xml")

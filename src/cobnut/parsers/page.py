@@ -1,10 +1,11 @@
 """What does this answer say, and what does it link to?
 
-`parse_page` takes one answer as the archive holds it and gives everything the tables `parsed` and `links` need of it. It is
-a pure function: the same bytes and settings give the same page, in every process and on every machine, and nothing that a
-server sends makes it raise.
+`parse_page` takes one answer as the archive holds it and gives everything the tables `parsed` and `links` need
+of it. It is a pure function: the same bytes and settings give the same page, in every process and on every
+machine, and nothing that a server sends makes it raise.
 
-Not here: reading the archive and writing the tables (`parsers.worker`), ending a page that takes too long (`parsers.pool`).
+Not here: reading the archive and writing the tables (`parsers.worker`), ending a page that takes too long
+(`parsers.pool`).
 """
 
 from __future__ import annotations
@@ -167,9 +168,7 @@ def _set_robots(result: ParsedPage, robots: directives.Robots) -> None:
     result.noindex, result.nofollow, result.noarchive = robots.noindex, robots.nofollow, robots.noarchive
 
 
-def _read_html(
-    result: ParsedPage, page: PageInput, headers: _Headers, decoded: Decoded, settings: Settings
-) -> None:
+def _read_html(result: ParsedPage, page: PageInput, headers: _Headers, decoded: Decoded, settings: Settings) -> None:
     """Fills the result from an HTML page."""
     limits = settings.parser
     html = read_html(
@@ -179,6 +178,7 @@ def _read_html(
         max_anchor_chars=limits.max_anchor_chars,
     )
     result.title, result.text, result.main_text = html.title, html.text, html.main_text
+    result.truncated = result.truncated or html.cut
     result.headings, result.description = html.headings, html.description
     sample = (html.main_text or html.text)[:_LANGUAGE_CHARS]
     result.language = detect_language(sample) or _language_of_tag(html.language)
@@ -274,7 +274,7 @@ def _set_links(
     raw: RawLinks,
     settings: Settings,
 ) -> None:
-    """Turns resolved links into columns: links to the page itself go, the score is shared among those that are followed."""
+    """Turns resolved links into columns: links to the page itself go; the score is shared among those followed."""
     links = result.links
     own_key = own.key if own else ""
     own_host = own.host if own else ""

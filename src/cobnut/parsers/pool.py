@@ -1,17 +1,19 @@
 """Who hands pages to the parse workers, and what happens when a page kills one?
 
-The supervisor starts worker processes once per crawl and gives each one batch at a time. A worker that dies leaves the place of
-the page it was on in shared memory: that page is recorded as `parse_timeout` (the kernel's CPU timer ended the worker) or
-`parse_crashed`, a new worker is started, and the batch is run again without that page. Parts appear only when a batch is
-complete, so nothing is lost and nothing is there twice.
+The supervisor starts worker processes once per crawl and gives each one batch at a time. A worker that dies
+leaves the place of the page it was on in shared memory: that page is recorded as `parse_timeout` (the kernel's
+CPU timer ended the worker) or `parse_crashed`, a new worker is started, and the batch is run again without that
+page. Parts appear only when a batch is complete, so nothing is lost and nothing is there twice.
 
-A worker that was killed from outside (SIGKILL) is no proof against a page: the page is blamed only when it happens twice.
+A worker that was killed from outside (SIGKILL) is no proof against a page: the page is blamed only when it
+happens twice.
 
 Not here: which pages there are (`stages.parse`), the work itself (`parsers.worker`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import selectors
@@ -41,17 +43,13 @@ _POLL_S = 0.5
 class ParsePool:
     """Worker processes that parse batches. Use as a context manager, or call `close`."""
 
-    def __init__(
-        self, settings: Settings, *, workers: int = 0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: Settings, *, workers: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings
         self.count = workers or settings.parser.workers or len(os.sched_getaffinity(0))
         self.clock = clock
         self.workers: list[_Worker] = []
 
-    def run(
-        self, batches: Iterable[Batch], should_stop: Callable[[], bool] = lambda: False
-    ) -> Iterator[BatchDone]:
+    def run(self, batches: Iterable[Batch], should_stop: Callable[[], bool] = lambda: False) -> Iterator[BatchDone]:
         """Parses all batches, in any order; gives the account of each as it is durable.
 
         Once `should_stop` says so no further batch is begun; those begun are finished.
@@ -198,14 +196,12 @@ class _Worker:
         self._send(work.batch)
 
     def _send(self, message: msgspec.Struct) -> None:
-        try:
-            write_message(self.requests, message)  # type: ignore[arg-type] # IO[bytes] is what Popen declares
-        except (BrokenPipeError, OSError):
-            pass
+        with contextlib.suppress(OSError):
+            write_message(self.requests, message)
 
     def finish(self) -> BatchDone | None:
         """The account of the batch; None when the worker died."""
-        message = read_message(self.answers)  # type: ignore[arg-type] # as above
+        message = read_message(self.answers)
         if message is None:
             return None
         self.work = None
@@ -226,10 +222,8 @@ class _Worker:
     def close(self) -> None:
         """Lets the worker end."""
         for pipe in (self.requests, self.answers):
-            try:
+            with contextlib.suppress(OSError):
                 pipe.close()
-            except OSError:
-                pass
         try:
             self.process.wait(5)
         except subprocess.TimeoutExpired:

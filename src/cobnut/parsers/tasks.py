@@ -5,7 +5,7 @@ Messages are msgpack with a length of four bytes before them, over two pipes. No
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import IO
 
 import msgspec
 
@@ -32,7 +32,7 @@ class PageTask(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Batch(msgspec.Struct, frozen=True, array_like=True):
-    """Pages that become one part of each table. `bad` maps the place of a page that is not to be parsed to the reason."""
+    """Pages that become one part of each table. `bad`: the reason of each page (by place) not to be parsed."""
 
     segment: str
     name: str
@@ -58,14 +58,14 @@ class WorkerStart(msgspec.Struct, frozen=True, array_like=True):
     settings: Settings
 
 
-def write_message(pipe: BinaryIO, message: msgspec.Struct) -> None:
+def write_message(pipe: IO[bytes], message: msgspec.Struct) -> None:
     """Sends one message."""
     data = msgspec.msgpack.encode(message)
     pipe.write(len(data).to_bytes(4, "big") + data)
     pipe.flush()
 
 
-def read_message(pipe: BinaryIO) -> bytes | None:
+def read_message(pipe: IO[bytes]) -> bytes | None:
     """One message as bytes; None at the end of the pipe, even in the middle of a message."""
     head = pipe.read(4)
     if len(head) < 4:

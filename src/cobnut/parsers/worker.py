@@ -1,13 +1,15 @@
 """How does one process parse pages without being able to hang, to grow, or to outlive its work?
 
-`python -m cobnut.parsers.worker` is started by `parsers.pool`. It reads batches from its standard input, answers on its standard
-output, and ends when the input ends. Before each page it writes the page's place into shared memory and arms a CPU timer
-whose signal ends the process in the kernel, whatever the page makes the parser do and whether or not the supervisor is
-still there. It writes the parts itself: first `links`, then `parsed`, so that a part of `parsed` means that both are whole.
+`python -m cobnut.parsers.worker` is started by `parsers.pool`. It reads batches from its standard input,
+answers on its standard output, and ends when the input ends. Before each page it writes the page's place into
+shared memory and arms a CPU timer whose signal ends the process in the kernel, whatever the page makes the
+parser do and whether or not the supervisor is still there. It writes the parts itself: first `links`, then
+`parsed`, so that a part of `parsed` means that both are whole.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -16,6 +18,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -120,9 +123,7 @@ class Worker:
                 return self._columns.failed_page("parse_error")
             headers, body = answer
             return self._page.parse_page(
-                self._page.PageInput(
-                    task.url, body, headers, task.truncated, self.agent, task.score, task.digest
-                ),
+                self._page.PageInput(task.url, body, headers, task.truncated, self.agent, task.score, task.digest),
                 self.settings,
             )
         except MemoryError:
@@ -142,12 +143,12 @@ class Archive:
         self.folder = folder
         self.files: dict[str, BinaryIO] = {}
 
-    def read(self, task: PageTask) -> tuple[list[tuple[str, str]], bytes] | None:
+    def read(self, task: PageTask) -> tuple[Sequence[tuple[str, str]], bytes] | None:
         """Headers and body as received; None when the record is not there, or is another page's."""
         from fastwarc import ArchiveIterator, WarcRecordType
 
         if task.warc_file is None:
-            return [], b""
+            return (), b""
         try:
             file = self.files.get(task.warc_file)
             if file is None:
@@ -161,7 +162,7 @@ class Archive:
                 if uri != task.url:
                     return None
                 record.parse_http(auto_decode="none", max_header_len=_MAX_HEADER_BYTES, quirks_mode=True)
-                headers = record.http_headers.to_tuples() if record.http_headers is not None else []
+                headers = record.http_headers.to_tuples() if record.http_headers is not None else ()
                 return headers, record.reader.read()
         except (OSError, ValueError):
             return None
@@ -186,11 +187,9 @@ def _limit_memory(mib: int) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Asks the kernel to end this process when the supervisor does: it must not go on writing parts beside a new run."""
-    try:
+    """Asks the kernel to end this process with the supervisor: it must not write parts beside a new run."""
+    with contextlib.suppress(OSError, AttributeError):  # not Linux: the end of the input ends it after its batch
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    except (OSError, AttributeError):
-        pass  # not Linux: the end of the input pipe ends the worker after its batch
     if os.getppid() != parent:
         sys.exit(0)
 

@@ -1,7 +1,7 @@
 """Which pages does a feed or a sitemap list?
 
-Reads RSS (0.9 to 2.0, RDF), Atom, sitemaps and sitemap indexes as a stream, in pieces, and leniently: prefixes are taken
-as written, unknown named entities are skipped, and what was read before an error counts.
+Reads RSS (0.9 to 2.0, RDF), Atom, sitemaps and sitemap indexes as a stream, in pieces, and leniently: prefixes
+are taken as written, unknown named entities are skipped, and what was read before an error counts.
 
 Not here: fetching the listed sitemaps, resolving the links (`parsers.page`).
 Sources: RFC 4287, RSS 2.0, sitemaps.org protocol 0.9, XML Base.

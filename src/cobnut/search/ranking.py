@@ -18,7 +18,7 @@ import msgspec
 from cobnut.index.clauses import Candidate, FieldWeights
 from cobnut.index.reader import IndexReader
 
-ENGINE_WEIGHTS = FieldWeights(title=1.0, headings=1.0, body=1.0, anchors=1.0, url=1.0, tie=0.3)
+ENGINE_WEIGHTS = FieldWeights(title=1.0, headings=1.0, body=1.0, anchors=1.0, url=1.0, tie=0.3, phrase=0.3)
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):

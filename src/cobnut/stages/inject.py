@@ -1,8 +1,8 @@
 """Which seeds enter the crawl?
 
 One map over the lines of the seed files, one reduce by URL, an atomic install. A line is `URL TAB key=value …`; blank
-lines and lines that begin with `#` say nothing. `nutch.score`, `nutch.fetchInterval` and `nutch.fetchInterval.fixed` have
-their meaning; every other pair goes into the page's metadata. A bad number is ignored, as if it were not there.
+lines and lines that begin with `#` say nothing. `nutch.score`, `nutch.fetchInterval` and `nutch.fetchInterval.fixed`
+have their meaning; every other pair goes into the page's metadata. A bad number is ignored, as if it were not there.
 
 Not here: reading the files (`crawl.seeds`).
 """
@@ -49,8 +49,8 @@ WIDE_PAGES = (*tables.PAGES.columns, column("new_metadata", "map"))
 class InjectContext(msgspec.Struct, frozen=True):
     """What the map steps are given.
 
-    `forms` makes the forms of a URL under the crawl's normalizers; `refuses` names the filter rule that keeps a URL out;
-    `score` is the scoring rules' injected score of (url, score, metadata), in millionths.
+    `forms` makes the forms of a URL under the crawl's normalizers; `refuses` names the filter rule that keeps a URL
+    out; `score` is the scoring rules' injected score of (url, score, metadata), in millionths.
     """
 
     forms: Callable[[str], UrlForms | None]
@@ -118,7 +118,7 @@ def _number(text: str) -> float | None:
 
 
 def read_lines(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:
-    """One row a line that names a URL: its forms, what the line says of it, and the rule that keeps it out if one does."""
+    """One row a line that names a URL: its forms, what the line says of it, and the rule that keeps it out."""
     import pyarrow as pa
 
     from cobnut.records.columns import pa_schema

@@ -51,6 +51,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("reserved", "240.0.0.0/4"),
     ("unspecified", "::/128"),
     ("loopback", "::1/128"),
+    ("reserved", "64:ff9b:1::/48"),  # NAT64 of a local network: what lies behind it is that network's matter
     ("discard", "100::/64"),
     ("documentation", "2001:db8::/32"),
     ("documentation", "3fff::/20"),
@@ -80,17 +81,10 @@ def _inside(address: IPv6) -> tuple[IPv4, ...]:
     """The IPv4 addresses that packets to this IPv6 address could reach."""
     number = int(address)
     low = IPv4(number & 0xFFFF_FFFF)
-    if address in _MAPPED or address in _TRANSLATED or address in _NAT64:
+    if address in _MAPPED or address in _TRANSLATED or address in _NAT64 or address in _NAT64_LOCAL:
         return (low,)
     if address in _COMPATIBLE:
         return (low,) if number > 1 else ()  # :: and ::1 are addresses of their own
-    if address in _NAT64_LOCAL:
-        # an operator chooses the prefix length (RFC 6052 2.2): /48 with the gap at bits 64 to 71, /56, /64 or /96
-        bits = number & ((1 << 80) - 1)
-        at_48 = (bits >> 64) << 16 | (bits >> 40) & 0xFFFF
-        at_56 = ((bits >> 64) & 0xFF) << 24 | (bits >> 32) & 0xFF_FFFF
-        at_64 = (bits >> 24) & 0xFFFF_FFFF
-        return tuple(IPv4(found) for found in dict.fromkeys((int(low), at_48, at_56, at_64)))
     if address in _SIX_TO_FOUR:
         return (IPv4(number >> 80 & 0xFFFF_FFFF),)
     if address in _TEREDO:
@@ -200,14 +194,11 @@ class AddressGuard(msgspec.Struct, frozen=True):
         return host is not None and (_plain(host), port) in endpoints
 
     def _in_allowed_net(self, address: IPv4 | IPv6) -> bool:
-        ways: tuple[IPv4 | IPv6, ...] = (address,)
-        if isinstance(address, IPv6):
-            # an address that carries others is allowed by its own network, or when all of them are allowed or
-            # public
-            inside = tuple(found for found in _inside(address) if _network_of(found) is not None)
-            if inside and all(self._holds(found) for found in inside):
-                return True
-        return all(self._holds(way) for way in ways)
+        if self._holds(address):
+            return True
+        # an address that carries others is allowed when all of them that are not public are
+        inside = [found for found in _inside(address) if _network_of(found)] if isinstance(address, IPv6) else []
+        return bool(inside) and all(map(self._holds, inside))
 
     def _holds(self, address: IPv4 | IPv6) -> bool:
         return any(address.version == net.version and address in net for net in _networks(self.allow_nets))

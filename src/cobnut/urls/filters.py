@@ -74,9 +74,7 @@ def _suffix(settings: FilterSettings, _scope: Scope) -> Refuses:
     def refuses(url: str) -> bool:
         path = url.partition("?")[0]
         dot = path.rfind(".")
-        if dot < 0 or path[dot + 1 :].lower() not in denied:
-            return False
-        return path.find("/", path.find("://") + 3) >= 0 and path.find("/", dot) < 0 and dot > _path_start(path)
+        return path[dot + 1 :].lower() in denied and dot > _path_start(path)
 
     return refuses
 
@@ -88,7 +86,7 @@ def _path_start(url: str) -> int:
 
 def _repeat(_settings: FilterSettings, _scope: Scope) -> Refuses:
     def refuses(url: str) -> bool:
-        if url.count("/") < 6 and not url.endswith("/") and url.count("/") < 5:  # two belong to the scheme
+        if url.count("/") < 5:  # two belong to the scheme, and three segments are the least
             return False
         path = url.partition("?")[0]
         segments = path[_path_start(path) + 1 :].split("/")
@@ -128,9 +126,17 @@ def _scope_rule(_settings: FilterSettings, scope: Scope) -> Refuses:
         return _prefix_rule(scope.seeds)
     if scope.kind == "host":
         names = frozenset(hosts.host_of(seed) for seed in scope.seeds) - {""}
-        return lambda url: hosts.host_of(url) not in names
+        return lambda url: _host_in(url) not in names
     domains = frozenset(hosts.domain_of(hosts.host_of(seed)) for seed in scope.seeds) - {""}
-    return lambda url: hosts.domain_of(hosts.host_of(url)) not in domains
+    return lambda url: hosts.domain_of(_host_in(url)) not in domains
+
+
+def _host_in(normalized: str) -> str:
+    """The host in a normalised URL; what is in no such form gives no host that a seed could have."""
+    authority = normalized.partition("://")[2].partition("/")[0]
+    if ":" in authority and authority[-1:] != "]":
+        return authority.rpartition(":")[0]
+    return authority
 
 
 def _prefix_rule(seeds: tuple[str, ...]) -> Refuses:

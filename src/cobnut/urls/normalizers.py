@@ -168,6 +168,8 @@ def normalize_parsed(parsed: str, rules: Sequence[Rule]) -> str | None:
     if not is_web(parsed):
         return None
     url = bare(parsed)
+    if len(rules) == 1 and rules[0] is basic:
+        return basic(url)  # it changes nothing that the parser looks at: no second look is needed
     for _ in range(_MAX_RUNS):
         before = url
         for rule in rules:
@@ -199,5 +201,4 @@ def compile_normalizer(names: tuple[str, ...]) -> Normalizer:
         parsed = parse(url)
         return None if parsed is None else normalize_parsed(parsed, rules)
 
-    normalize.rules = rules  # type: ignore[attr-defined]  # read by `resolve.compile_forms`
     return normalize

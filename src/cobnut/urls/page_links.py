@@ -75,7 +75,7 @@ def resolve_all(
         result = _plain_forms(page, href) if plain else None
         if result is None:
             url = None if page.url is None else resolve(page.url, href, charset)
-            result = None if url is None else make_forms(url)
+            result = None if url is None else make_forms(url, resolved=True)
         known[href] = result
         found.append(result)
     return found

@@ -15,7 +15,7 @@ Not here: all links of a page at once (`page_links`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -38,8 +38,14 @@ class UrlForms(msgspec.Struct, frozen=True, gc=False):
     bucket: int
 
 
-Forms = Callable[[str], UrlForms | None]
-"""Takes any absolute URL as text; None when it is refused."""
+class Forms(Protocol):
+    """Makes all forms of an absolute URL; None when it is refused.
+
+    `resolved` says that it comes from `resolve`: it is in WHATWG form and need not be parsed again.
+    """
+
+    def __call__(self, text: str, resolved: bool = False) -> UrlForms | None: ...
+
 
 _HOSTS: dict[str, tuple[str, int]] = {}
 _MAX_HOSTS = 65_536
@@ -97,7 +103,7 @@ def compile_forms(normalizers: tuple[str, ...] = ("basic",)) -> Forms:
     rules = tuple(find_rule(name) for name in normalizers)
     plain = normalizers == ("basic",)
 
-    def make(text: str) -> UrlForms | None:
+    def make(text: str, resolved: bool = False) -> UrlForms | None:
         if plain:
             match = CLEAN.fullmatch(text)
             if match is not None:
@@ -105,7 +111,7 @@ def compile_forms(normalizers: tuple[str, ...] = ("basic",)) -> Forms:
                 if "xn--" not in host and len(text) <= MAX_URL_CHARS:
                     name, bucket = host_facts(host)
                     return UrlForms(text, text, f"{name}){scheme}{port or ''}{rest}", host, bucket)
-        url = _kept(parse(text))
+        url = text if resolved else _kept(parse(text))
         if url is None:
             return None
         normalized = normalize_parsed(url, rules)
