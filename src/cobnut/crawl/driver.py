@@ -218,6 +218,9 @@ class _Run:
             should_stop=self.interrupted, deadline_s=budget,
         )  # fmt: skip
         self.took(report)
+        if segment.state() == GENERATED and self.interrupted():
+            # what came until now is made searchable; the rest is in the next fetchlist
+            segment.set_state(FETCHED, sealed_by="interrupt")
         self.summary.pages = before + report.counts.get("pages", 0)
         self.reasons = _sum(reasons, report.left_out)
         self.queue = 0

@@ -403,12 +403,9 @@ def parsed_segments(crawl: CrawlFolder) -> list[SegmentFolder]:
 
 
 def rank(crawl: CrawlFolder, settings: Settings) -> StepReport:
-    """Computes link ranks from the segments on disk; without any the ranks stay as they are."""
+    """Computes link ranks from the links of the segments on disk, and for the other pages from the linkdb."""
     with reporting(crawl, "rank") as report:
         segments = parsed_segments(crawl)
-        if not segments and crawl.table(tables.RANKS).current() is not None:
-            report.messages.append("no segments on disk: the ranks stay as they are")
-            return report
         scoring = settings.scoring
         report.counts = rank_stage.run_rank(crawl, segments, scoring.rank_damping, scoring.rank_iterations)
         report.segments = [s.name for s in segments]

@@ -89,8 +89,35 @@ def fetch(
     should_stop: Callable[[], bool] = lambda: False,
     deadline_s: float | None = None,
 ) -> StepReport:
-    """Fetches a segment, or one part of its fetchlist."""
-    raise InputError("not yet")
+    """Fetches a segment, or one part of its fetchlist; starts nothing new after `deadline_s` seconds.
+
+    Stopped, the segment stays half fetched, and goes on when it is fetched again.
+    """
+    from cobnut.stages.fetch import FetchProgress, run_fetch
+
+    clock = clock or SystemClock()
+
+    def forward(state: FetchProgress) -> None:
+        on_progress(FetchCounts(state.outcomes.get("success", 0), state.reasons, state.queued + state.in_flight))
+
+    with reporting(crawl, "fetch") as report:
+        done = run_fetch(
+            crawl, segment, settings, pool=pool, part=part, clock=clock.monotonic, on_progress=forward,
+            should_stop=should_stop, deadline=None if deadline_s is None else clock.monotonic() + deadline_s,
+        )  # fmt: skip
+        report.segments = [segment.name]
+        report.counts = {
+            "pages": done.outcomes.get("success", 0), "listed": done.listed, "rows": done.rows, "hops": done.hops,
+            "left": done.left, "requests": done.requests, "robots": done.robots, "body_bytes": done.body_bytes,
+            "warc_bytes": done.warc_bytes, "recovered": done.recovered,
+            **{name: count for name, count in done.outcomes.items() if name != "success"},
+        }  # fmt: skip
+        report.left_out = dict(done.reasons)
+        report.details = {"left_by": dict(done.left_by), "sealed": done.sealed, "stopped": done.stopped}
+        report.messages = list(done.notices)
+        if pool is not None:  # its processes live on: their time is not yet among the ended children's
+            report.cpu_s += done.cpu_s
+    return report
 
 
 def parse(

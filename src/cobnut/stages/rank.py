@@ -1,7 +1,7 @@
 """How important are pages and hosts by their links?
 
-A job: reads the crawldb's keys and all current links of the segments on disk, writes `ranks`. A link is current when it
-stands in the newest parsed version of its page.
+A job: reads the crawldb's keys and all current links, writes `ranks`. A link is current when it stands in the newest
+parsed version of its page. Pages whose segment is no longer on disk are represented by what the linkdb kept of them.
 
 Not here: the arithmetic (`graph.pagerank`).
 """
@@ -14,7 +14,7 @@ from cobnut.graph.pagerank import pagerank
 from cobnut.records import catalogue as tables
 from cobnut.records.steps import Job, Stage
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import batches_of, partition_range, read_files
+from cobnut.storage.tables import TableStore, batches_of, partition_range, read_files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ STAGE = Stage(
     "Computes the link rank of pages and hosts.",
     inputs=(),
     steps=(Job("rank"),),
-    reads=("crawldb", "parsed", "links"),
+    reads=("crawldb", "parsed", "links", "linkdb"),
     writes=("ranks",),
 )
 
@@ -38,7 +38,7 @@ def run_rank(crawl: CrawlFolder, segments: list[SegmentFolder], damping: float, 
 
     pages = crawl.table(tables.CRAWLDB).read(["url_key", "host", "bucket"]).combine_chunks()
     keys, count = pages.column("url_key").combine_chunks(), pages.num_rows
-    sources, targets = _edges(keys, segments)
+    sources, targets = _edges(keys, segments, crawl.table(tables.LINKDB))
     page_rank = pagerank(sources, targets, count, damping, iterations)
 
     host_codes = pages.column("host").combine_chunks().dictionary_encode() if count else None
@@ -72,7 +72,7 @@ def run_rank(crawl: CrawlFolder, segments: list[SegmentFolder], damping: float, 
     }
 
 
-def _edges(keys: Any, segments: list[SegmentFolder]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _edges(keys: Any, segments: list[SegmentFolder], linkdb: TableStore) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ends of all current links between known pages, as places in `keys`."""
     import numpy as np
     import pyarrow.compute as pc
@@ -95,6 +95,15 @@ def _edges(keys: Any, segments: list[SegmentFolder]) -> tuple[NDArray[np.int64],
             keep = (out >= 0) & (into >= 0) & follow & ((current == ordinal) | (redirect & (current < ordinal)))
             sources.append(out[keep])
             targets.append(into[keep])
+    version = linkdb.current()
+    if version is not None:
+        with version:
+            for batch in batches_of(tables.LINKDB, version.files(), ["from_key", "to_key", "nofollow"], rows=262_144):
+                out, into = _places(batch.column("from_key"), keys), _places(batch.column("to_key"), keys)
+                follow = ~np.asarray(batch.column("nofollow").to_numpy(zero_copy_only=False), bool)
+                keep = (out >= 0) & (into >= 0) & follow & (np.where(out >= 0, newest[np.maximum(out, 0)], 0) < 0)
+                sources.append(out[keep])
+                targets.append(into[keep])
     return np.concatenate(sources), np.concatenate(targets)
 
 
