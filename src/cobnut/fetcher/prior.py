@@ -1,0 +1,151 @@
+"""What do the disk and earlier rounds know before a part is fetched?
+
+Reads the fetchlist, the rows and WARC records a killed run left, and what the tables `robots` and `hostdb` say of the hosts
+to come, into a `Run`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cobnut.fetcher import outcome
+from cobnut.fetcher.answer import Answer, now_ms, read_headers, status_of
+from cobnut.fetcher.archive import Recovered
+from cobnut.fetcher.body import Body, BodyBudget
+from cobnut.fetcher.results import FetchedRow, PartOutput
+from cobnut.fetcher.robots import RobotsRules
+from cobnut.fetcher.run import Run, kept_headers
+from cobnut.fetcher.task import Origin, Task
+from cobnut.records.catalogue import FETCHLIST
+from cobnut.storage.parts import part_name
+from cobnut.urls.hosts import bucket_of, host_of
+
+DISALLOW_TTL_S = 300
+BATCH_ROWS = 10_000
+_COLUMNS = ("url_key", "url", "host", "bucket", "fetch", "score", "depth", "etag", "last_modified")
+
+
+def load(run: Run, clock_now: float) -> None:
+    """Fills a run with everything that is to be done."""
+    redirected: list[tuple[str, str, int, int, tuple[str, ...]]] = []
+    for part_output in run.outputs:
+        redirected += _recover(run, part_output, clock_now)
+    for part_output in run.outputs:
+        _queue_fetchlist(run, part_output)
+    _prior_hosts(run, clock_now)
+    _prior_robots(run)
+    for url, key, score, depth, chain in redirected:
+        host = host_of(url)
+        run.follow(url, key, host, bucket_of(host), score, depth, chain)
+
+
+def _queue_fetchlist(run: Run, part_output: PartOutput) -> None:
+    import pyarrow.parquet as pq
+
+    path = Path(run.spec.segment_path) / FETCHLIST.name / f"{part_name(part_output.part)}.parquet"
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH_ROWS, columns=list(_COLUMNS)):
+            columns = batch.to_pydict()
+            for key, url, host, bucket, fetch, score, depth, etag, last_modified in zip(
+                *(columns[name] for name in _COLUMNS), strict=True
+            ):
+                run.own(host, bucket, part_output)
+                if fetch:
+                    run.add(Task(url, key, host, bucket, part_output, score, depth, etag, last_modified))
+
+
+def _recover(run: Run, part_output: PartOutput, now: float) -> list[tuple[str, str, int, int, tuple[str, ...]]]:
+    """Rows that are there count as done; records behind them become rows. Redirects whose targets are still to come."""
+    rows, offsets = part_output.acknowledged()
+    sources: dict[str, str] = {}
+    redirects: list[tuple[str, str, int, int]] = []
+    for row in rows:
+        run.mark_done(row.url_key)
+        run.counts.recovered += 1
+        if row.hop_from:
+            sources[row.url_key] = row.hop_from
+        if row.redirect_url and row.reason is None and row.outcome in (outcome.PERMANENT, outcome.TEMPORARY):
+            redirects.append((row.url_key, row.redirect_url, row.score, row.depth))
+    for found in part_output.unacknowledged(offsets):
+        made = _row_of(run, found)
+        if made is None or not run.mark_done(made.url_key):
+            continue
+        run.counts.recovered += 1
+        part_output.add(made, now)
+        if made.hop_from:
+            sources[made.url_key] = made.hop_from
+        if made.redirect_url and made.reason is None:
+            redirects.append((made.url_key, made.redirect_url, made.score, made.depth))
+    part_output.flush()
+    ready = []
+    for key, url, score, depth in redirects:
+        forms = run.forms(url)
+        if forms is not None:
+            chain = [key]
+            while chain[0] in sources and sources[chain[0]] not in chain:
+                chain.insert(0, sources[chain[0]])
+            ready.append((forms.url, forms.key, score, depth, tuple(chain)))
+    return ready
+
+
+def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
+    """The row that a complete WARC record stands for; None for robots.txt, and for an answer that was to be asked again."""
+    response = found.response
+    status = status_of(response.head)
+    forms = run.forms(response.url)
+    if response.purpose is not None or status is None or status in (429, 503) or forms is None:
+        return None
+    headers = read_headers(response.head)
+    body = Body(len(response.body) + 1, headers.get("content-encoding", ""), BodyBudget())
+    body.add(response.body)
+    broken = body.broken
+    received, digest = body.finish()
+    answer = Answer(
+        status, response.head, headers, received, digest, response.truncated, None, 0, response.address, 0, broken, True
+    )
+    chain = (response.hop_from,) if response.hop_from else ()
+    verdict, target = run.judge(response.url, forms.key, chain, answer, response.had_condition)
+    return FetchedRow(
+        forms.key, response.url, forms.host, forms.bucket, verdict.outcome, verdict.reason, status,
+        kept_headers(headers), response.at_ms, None, len(response.body), response.truncated is not None,
+        target.url if target is not None else None, target.key if target is not None else None, digest,
+        headers.get("etag"), headers.get("last-modified"), None, found.place.file, found.place.offset,
+        response.address, response.score, response.depth, response.hop_from, response.had_condition,
+    )  # fmt: skip
+
+
+def _prior_hosts(run: Run, now: float) -> None:
+    import pyarrow.parquet as pq
+
+    wall = now_ms()
+    hosts = list(run.host_facts)
+    for path in run.spec.hostdb_files if hosts else ():
+        columns = ["host", "next_fetch_at", "backoff_s", "failures", "crawl_delay_ms"]
+        for row in pq.read_table(path, columns=columns, filters=[("host", "in", hosts)]).to_pylist():
+            facts = run.host_facts[row["host"]]
+            facts.backoff_s = row["backoff_s"] or 0
+            facts.crawl_delay_ms = row["crawl_delay_ms"]
+            if row["next_fetch_at"] is not None and row["next_fetch_at"] > wall:
+                run.queues.pause(row["host"], now + (row["next_fetch_at"] - wall) / 1000)
+
+
+def _prior_robots(run: Run) -> None:
+    import pyarrow.parquet as pq
+
+    wall = now_ms()
+    hosts = list(run.host_facts)
+    columns = ["origin", "host", "state", "reason", "body", "fetched_at"]
+    for path in run.spec.robots_files if hosts else ():
+        for row in pq.read_table(path, columns=columns, filters=[("host", "in", hosts)]).to_pylist():
+            age_s = (wall - row["fetched_at"]) / 1000
+            ttl_s = run.spec.fetcher.robots_ttl_s
+            if row["state"] == "disallow_all":
+                ttl_s = min(ttl_s, DISALLOW_TTL_S)
+            if not 0 <= age_s < ttl_s:
+                continue
+            if row["state"] == "rules":
+                rules = RobotsRules.parse(row["body"] or b"", run.agent)
+            else:
+                rules = RobotsRules.allow_all() if row["state"] == "allow_all" else RobotsRules.disallow_all()
+            known = ("dns_failed", "dns_timeout", "private_address")
+            run.set_origin(row["origin"], Origin(rules, row["reason"] if row["reason"] in known else None), row["host"])
