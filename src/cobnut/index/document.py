@@ -94,6 +94,12 @@ def split_doc_key(key: str) -> tuple[str, str]:
     return url_key, segment
 
 
+def clipped(text: str, limit: int) -> str:
+    """A text cut to a number of characters; what cannot be written as UTF-8 becomes a question mark."""
+    text = text[:limit]
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def stored(document: Document, settings: IndexSettings) -> StoredDocument:
     """What is kept of a document for result pages, its text cut to the limit."""
     text = document.main_text if document.main_text else document.text
@@ -102,9 +108,9 @@ def stored(document: Document, settings: IndexSettings) -> StoredDocument:
         document.url,
         document.host,
         document.segment,
-        document.title,
-        text[: settings.stored_text_chars],
-        document.description[:1000],
+        clipped(document.title, 1_000),
+        clipped(text, settings.stored_text_chars),
+        clipped(document.description, 1_000),
         document.language,
         document.media_type,
         document.fetched_at,

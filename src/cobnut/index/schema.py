@@ -140,16 +140,6 @@ def title_parts(title: str) -> list[str]:
     return [title, *(p for p in parts if p)] if len(parts) > 1 else [title]
 
 
-def first_words(text: str, limit: int) -> str:
-    """A text cut to a number of characters; surrogates, which the engine refuses, become spaces."""
-    text = text[:limit]
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-8", "replace").decode()
-    return text
-
-
 def fields_of(values: dict[str, Any]) -> tantivy.Document:
     """An engine document from plain values."""
     return tantivy.Document.from_dict(values, schema())

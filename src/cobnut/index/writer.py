@@ -21,7 +21,7 @@ import tantivy
 from cobnut.config.sections import IndexSettings, MiB
 from cobnut.errors import DataError, MachineError
 from cobnut.index import schema as cut
-from cobnut.index.document import Document, doc_key, encode, stored
+from cobnut.index.document import Document, clipped, doc_key, encode, stored
 from cobnut.index.manifest import IndexManifest, write_manifest
 from cobnut.records.catalogue import FORMAT_VERSION
 from cobnut.storage.files import fsync_tree, machine_error
@@ -153,7 +153,7 @@ def _values(document: Document, settings: IndexSettings) -> dict[str, Any]:
 
 
 def _text(text: str, limit: int) -> str:
-    return spaced_bigrams(cut.first_words(text, limit))
+    return spaced_bigrams(clipped(text, limit))
 
 
 def _exact(document: Document, anchors: list[str]) -> list[str]:
@@ -169,6 +169,6 @@ def _exact_forms(document: Document, anchors: list[str]) -> Iterator[str]:
         (("u", cut.url_name(document.url)),),
     )
     for kind, text in sources:
-        form = cut.exact_form(kind, cut.first_words(text, 300)) if text else None
+        form = cut.exact_form(kind, clipped(text, 300)) if text else None
         if form is not None:
             yield form
