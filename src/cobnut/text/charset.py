@@ -48,7 +48,8 @@ _XML_TYPE = re.compile(r"(?i)\s*(?:(?:text|application)/xml|[^;\s]+\+xml)\s*(?:;
 _GUESS_BYTES = 65_536
 """Bytes the detector looks at, from shortly before the first that is not UTF-8: it reads some 20 MB a second."""
 
-_C1_CHARSETS = frozenset(("windows-874", *(f"windows-125{number}" for number in range(9))))
+_ON_ERROR = {f"windows-125{number}": "cobnut.text.c1" for number in range(9)}
+_ON_ERROR |= {"windows-874": "cobnut.text.c1", "gbk": "cobnut.text.euro", "gb18030": "cobnut.text.euro"}
 
 
 def _c1(error: UnicodeError) -> tuple[str, int]:
@@ -59,7 +60,15 @@ def _c1(error: UnicodeError) -> tuple[str, int]:
     return "".join(chr(byte) if byte < 0xA0 else "\ufffd" for byte in bad), error.end
 
 
+def _euro(error: UnicodeError) -> tuple[str, int]:
+    """Byte 0x80 by itself is the euro sign in GBK and GB18030 (Encoding standard 10.2.1)."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "€" if error.object[error.start] == 0x80 else "\ufffd", error.end
+
+
 codecs.register_error("cobnut.text.c1", _c1)
+codecs.register_error("cobnut.text.euro", _euro)
 
 
 @lru_cache(maxsize=512)
@@ -99,7 +108,7 @@ def decode_as(body: bytes, charset: str) -> str:
         return "\ufffd" if body else ""
     if charset == "x-user-defined":
         return body.decode("latin-1").translate(_USER_DEFINED)
-    return body.decode(_codec(charset), "cobnut.text.c1" if charset in _C1_CHARSETS else "replace")
+    return body.decode(_codec(charset), _ON_ERROR.get(charset, "replace"))
 
 
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
@@ -172,6 +181,8 @@ def _undeclared(body: bytes, host: str | None) -> Decoded:
     if good >= 20 * bad or (good and bad == 1 and text.endswith("\ufffd")):
         return Decoded(text, "utf-8", "utf8")  # cut in the middle of a character, or damaged at a few places
     charset = charset_of_label(_guess(body, first_bad, host)) or "windows-1252"
+    if charset == "gb18030":
+        charset = "gbk"  # the detector knows GBK alone; this is the name of the codec that reads it
     return Decoded(decode_as(body, charset), charset, "guess")
 
 

@@ -8,7 +8,6 @@ alike: a word of two characters is a term, a longer one a phrase. A run of one c
 from __future__ import annotations
 
 import re
-from operator import concat
 
 _CJK = (
     "\u1100-\u11ff"  # Hangul Jamo
@@ -32,7 +31,7 @@ def _pairs(match: re.Match[str]) -> str:
     run = match[0]
     if len(run) == 1:
         return f" {run} "
-    return f" {' '.join(map(concat, run, run[1:]))} "
+    return f" {' '.join(map(str.__add__, run, run[1:]))} "
 
 
 def spaced_bigrams(text: str) -> str:

@@ -1,7 +1,7 @@
 """Which language is this text in?
 
-Answers with a two-letter code (ISO 639-1), or None where the text is too short or no language is likely enough: a
-wrong language costs more (stemmed wrongly, left out by `lang:`) than none.
+Answers with an ISO 639 code (two letters where there are two), or None where the text is too short or no language
+is likely enough: a wrong language costs more (stemmed wrongly, left out by `lang:`) than none.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ MAX_CHARS = 1_000
 MIN_LETTERS = 20
 """Letters needed; a CJK character counts as three."""
 
-MIN_CONFIDENCE = 0.5
+MIN_CONFIDENCE = 0.3
 """Least share of the probability that the language must have."""
+
+_NO_LANGUAGE = "zxx"  # ISO 639-2: no linguistic content; the model's answer to lists of tokens
 
 _LETTERS = re.compile(r"[^\W\d_]")
 
@@ -40,4 +42,4 @@ def detect(text: str) -> str | None:
     if weight < MIN_LETTERS:
         return None
     language, confidence = _identifier().classify(sample)
-    return str(language) if confidence >= MIN_CONFIDENCE else None
+    return str(language) if confidence >= MIN_CONFIDENCE and language != _NO_LANGUAGE else None

@@ -26,9 +26,7 @@ _ATTRIBUTE = re.compile(
 _IN_CONTENT = re.compile(
     rb"(?i)charset[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"([^\"]+)\"|'([^']+)'|([^\t\n\f\r ;\"'][^\t\n\f\r ;]*+))"
 )
-_XML_ENCODING = re.compile(
-    rb"<\?xml[^>]*?[\t\n\f\r ]encoding[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)')"
-)
+_XML_ENCODING = re.compile(rb"<\?xml[^>]*?[\t\n\f\r ]encoding[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)')")
 _UTF16_XML = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
 
 

@@ -91,5 +91,3 @@ def _plain_forms(page: PageBase, href: str) -> UrlForms | None:
         return None
     name, bucket = host_facts(host)
     return UrlForms(text, text, f"{name}){scheme}{port or ''}{rest}", host, bucket)
-
-
