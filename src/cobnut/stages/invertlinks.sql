@@ -24,7 +24,7 @@ fresh AS (
     FROM links l
     JOIN sources s ON s.url_key = l.from_key AND s.segment = l.segment
 ),
-both AS (
+together AS (
     SELECT to_key, from_key, to_host, to_bucket, from_host, anchor, nofollow, kind, from_score, segment FROM former
     UNION ALL
     SELECT to_key, from_key, to_host, to_bucket, from_host, anchor, nofollow, kind, from_score, segment FROM fresh
@@ -36,7 +36,7 @@ ranked AS (
         row_number() OVER (
             PARTITION BY b.to_key ORDER BY b.from_score DESC NULLS LAST, b.from_key ASC NULLS LAST
         ) AS place
-    FROM both b
+    FROM together b
     CROSS JOIN params p
     WHERE NOT (p.ignore_internal AND b.from_host = b.to_host)
 )
