@@ -38,6 +38,13 @@ def raw(web, data: bytes) -> bytes:
         return out
 
 
+def ended(s: socket.socket) -> bool:
+    try:
+        return s.recv(65536) == b""
+    except ConnectionError:
+        return True
+
+
 def test_proxy_and_virtual_host_give_the_same_page():
     with FakeWeb().site("a.test", {"/": "<p>hello", "/?x=1": "with a query"}) as web:
         assert get(web, "a.test", "/")[2] == get(web, "a.test", "/", proxy=True)[2] == b"<p>hello"
@@ -212,6 +219,22 @@ def test_a_folder_of_sites(tmp_path):
         assert get(web, "b.test", "/t.html")[2] == b"english"
         _, headers, body = get(web, "b.test", "/t.html", Accept_Language="ko, en;q=0.5")
         assert (body, headers["content-type"]) == (b"korean", "text/html; charset=EUC-KR")
+
+
+def test_a_web_that_stops_cuts_its_connections_and_comes_back_at_the_same_port():
+    web = FakeWeb().site("a.test", {"/": "x"}).start()
+    with socket.create_connection(("127.0.0.1", web.port), timeout=10) as s:
+        s.sendall(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
+        assert s.recv(65536).endswith(b"x")
+        port = web.port
+        web.stop()
+        assert ended(s)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=10)
+    web.start()
+    assert web.port == port
+    assert get(web, "a.test", "/")[2] == b"x"
+    web.stop()
 
 
 def test_a_port_in_use_is_named():

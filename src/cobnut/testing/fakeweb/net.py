@@ -8,6 +8,7 @@ Not here: bytes on sockets (`server`).
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import json
 from collections.abc import Sequence
@@ -117,6 +118,8 @@ class Net:
         self.handlers, self.stats_host = list(handlers), stats_host
         self.keep_log, self.log_file, self.authority = keep_log, log_file, authority
         self.stats: dict[str, HostStats] = {}
+        self.transports: set[asyncio.Transport] = set()
+        """The open connections; those that are left are cut when the server ends."""
         self.log: list[LogEntry] = []
 
     def has(self, host: str) -> bool:

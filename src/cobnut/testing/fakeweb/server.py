@@ -35,9 +35,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._net.transports.add(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = True
+        self._net.transports.discard(self._transport)
         self.resume_writing()
 
     def pause_writing(self) -> None:

@@ -121,7 +121,7 @@ class FakeWeb:
         return self._authority.ca_file
 
     def start(self) -> FakeWeb:
-        """Serve from a thread; returns when the port is open."""
+        """Serve from a thread; returns when the port is open. After a `stop` it takes the same port again."""
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(opened)), name="fake web", daemon=True)
         self._thread.start()
@@ -171,6 +171,9 @@ class FakeWeb:
         finally:
             for server in servers:
                 server.close()
+            for transport in list(self.net.transports):
+                transport.abort()
+            await asyncio.sleep(0)
 
     async def _listen(self, scheme: str, port: int) -> asyncio.Server:
         loop = asyncio.get_running_loop()
