@@ -1,6 +1,7 @@
 """What did one exchange bring?
 
-Not here: how the exchange is done (`fetcher.exchange`, `fetcher.lenient`), what the answer comes to (`fetcher.outcome`).
+Not here: how the exchange is done (`fetcher.exchange`, `fetcher.lenient`), what the answer comes to
+(`fetcher.outcome`).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _NOT_VISIBLE = re.compile(rb"[\x80-\xff]")
 class Answer(NamedTuple):
     """An answer, or why there is none.
 
-    `status` is None when no status line came; `error` is then the reason, and `code` libcurl's number for it. `truncated`
-    is WARC's word for why the body is cut: length, time or disconnect.
+    `status` is None when no status line came; `error` is then the reason, and `code` libcurl's number for it.
+    `truncated` is WARC's word for why the body is cut: length, time or disconnect.
     """
 
     status: int | None
@@ -64,8 +65,8 @@ def status_of(line: bytes) -> int | None:
 def read_headers(head: bytes) -> dict[str, str]:
     """Header fields by lower-case name; repeated ones joined by commas. Lines without a colon are passed over.
 
-    Bytes beyond ASCII in Location are percent-encoded as they came (RFC 9110 section 5.5 calls them opaque): servers that
-    put raw UTF-8 there mean just these bytes. Elsewhere they are read as Latin-1.
+    Bytes beyond ASCII in Location are percent-encoded as they came (RFC 9110 section 5.5 calls them opaque):
+    servers that put raw UTF-8 there mean just these bytes. Elsewhere they are read as Latin-1.
     """
     found: dict[str, str] = {}
     last = ""

@@ -1,11 +1,12 @@
 """How is what the servers sent kept (WARC 1.1)?
 
-One response record an answer, robots.txt answers included; one gzip member a record, so that a record can be read by its
-offset alone. The body is stored as received: Content-Encoding stays; Transfer-Encoding was undone on the wire, so that header
-is renamed. Fields that begin with `Cobnut-` say what a row needs to be made again from its record after a kill.
+One response record an answer, robots.txt answers included; one gzip member a record, so that a record can be
+read by its offset alone. The body is stored as received: Content-Encoding stays; Transfer-Encoding was undone
+on the wire, so that header is renamed. Fields that begin with `Cobnut-` say what a row needs to be made again
+from its record after a kill.
 
-A file is never appended to by another process than the one that began it: after a kill a new file is begun, and a cut last
-member stays behind as what it is.
+A file is never appended to by another process than the one that began it: after a kill a new file is begun,
+and a cut last member stays behind as what it is.
 
 Source: WARC 1.1 (ISO 28500:2017) sections 4 to 6 and annex D. Not here: reading records for parsing (`parsers`).
 """
@@ -38,7 +39,8 @@ class Place(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What goes into a response record. `head` is the status line and header lines as received, with the empty line."""
+    """What goes into a response record. `head` is the status line and header lines as received, with the
+    empty line."""
 
     url: str
     at_ms: int
@@ -69,6 +71,11 @@ def warc_date(at_ms: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at_ms // 1000)) + f".{at_ms % 1000:03d}Z"
 
 
+def payload_digest(body: bytes) -> str:
+    """WARC's digest of a body: SHA-1 in base 32."""
+    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
+
+
 class Archive:
     """The WARC files of one part, written one after the other."""
 
@@ -90,7 +97,7 @@ class Archive:
             f"WARC-Date: {warc_date(response.at_ms)}",
             f"WARC-Record-ID: <urn:uuid:{uuid.uuid4()}>",
             "Content-Type: application/http;msgtype=response",
-            "WARC-Payload-Digest: sha1:" + base64.b32encode(hashlib.sha1(response.body, usedforsecurity=False).digest()).decode(),
+            f"WARC-Payload-Digest: {payload_digest(response.body)}",
         ]  # fmt: skip
         if response.address:
             fields.append(f"WARC-IP-Address: {response.address}")
@@ -171,7 +178,8 @@ def warc_files(folder: Path, part: int) -> list[Path]:
 
 
 def read_tail(path: Path, after: int) -> Iterator[Recovered]:
-    """The complete response records of a file that begin after the offset `after` (-1: all); a cut last member ends it."""
+    """The complete response records of a file that begin after the offset `after` (-1: all); a cut last
+    member ends it."""
     with open(path, "rb") as file:
         first = max(after, 0)
         file.seek(first)

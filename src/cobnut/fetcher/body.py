@@ -1,8 +1,9 @@
 """How much of a body is kept while it streams in?
 
-Counts what arrives and what it decodes to, and says stop at the cap: a bomb of a few kilobytes that would decode to
-gigabytes ends after the first pieces. The body is kept as received (the archive wants it so); of the decoded bytes only
-their number and digest are kept. Large bodies move to a temporary file when all bodies of the worker together are large.
+Counts what arrives and what it decodes to, and says stop at the cap: a bomb of a few kilobytes that would
+decode to gigabytes ends after the first pieces. The body is kept as received (the archive wants it so); of
+the decoded bytes only their number and digest are kept. Large bodies move to a temporary file when all bodies
+of the worker together are large.
 
 Source: RFC 9110 section 8.4; a body that does not begin like the coding it announces counts as it came, as
 `parsers.body` reads it.
@@ -34,7 +35,7 @@ class Body:
     """One body while it arrives. `add` says whether more is wanted."""
 
     __slots__ = (
-        "_budget", "_cap", "_coding", "_decoded_bytes", "_decoder", "_file", "_md5", "_pieces",
+        "_budget", "_cap", "_coding", "_decoded_bytes", "_decoder", "_file", "_md5", "_pieces", "_undecided",
         "broken", "received", "truncated",
     )  # fmt: skip
 
@@ -45,6 +46,7 @@ class Body:
         ]
         self._coding = codings[0] if len(codings) == 1 else ("" if not codings else "several")
         self._decoder: Any = None
+        self._undecided = b""
         self._pieces: list[bytes] = []
         self._file: IO[bytes] | None = None
         self._md5 = hashlib.md5(usedforsecurity=False)
@@ -147,16 +149,27 @@ class Body:
             yield self._decoder.process(b"", output_buffer_limit=_PIECE)
 
     def _inflate(self, data: bytes) -> Iterator[bytes]:
+        data, self._undecided = self._undecided + data, b""
         if self._decoder is None:
-            gzipped = data[:1] == b"\x1f" or self._coding != "deflate"
+            if len(data) < 2:
+                self._undecided = data
+                return
             # "deflate" is zlib's format by the standard and raw deflate in the wild
+            gzipped = data[:1] == b"\x1f" or self._coding != "deflate"
             self._decoder = zlib.decompressobj(31 if gzipped else (15 if _looks_like_zlib(data) else -15))
         while data:
             if self._decoder.eof:  # a further member, or trailing rubbish, which is none of our business
+                if len(data) < 2:
+                    self._undecided = data
+                    return
                 if data[:2] != b"\x1f\x8b":
                     return
                 self._decoder = zlib.decompressobj(31)
-            yield self._decoder.decompress(data, _PIECE)
+            piece = self._decoder.decompress(data, _PIECE)
+            yield piece
+            while len(piece) == _PIECE and not self._decoder.unconsumed_tail and not self._decoder.eof:
+                piece = self._decoder.decompress(b"", _PIECE)  # all is read, but not all is given
+                yield piece
             data = self._decoder.unconsumed_tail or self._decoder.unused_data
 
 

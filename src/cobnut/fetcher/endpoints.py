@@ -1,6 +1,7 @@
 """Where do connections go that stand fixed outside of DNS: the proxy and /etc/hosts?
 
-Not here: `--resolve` (`urls.overrides`), the name servers (`fetcher.names`), what may be reached (`urls.addresses`).
+Not here: `--resolve` (`urls.overrides`), the name servers (`fetcher.names`), what may be reached
+(`urls.addresses`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How is one request sent and its answer taken, with libcurl?
 
-An `Exchange` owns one easy handle and is used again and again. What it may do is fixed here once: http and https only, no
-redirects, no proxies of the environment, no decoding, and a connection to exactly the address it is given: whatever libcurl
-makes of the URL's host, `CONNECT_TO` sends it to the address that was checked.
+An `Exchange` owns one easy handle and is used again and again. What it may do is fixed here once: http and
+https only, no redirects, no proxies of the environment, no decoding, and a connection to exactly the address
+it is given: whatever libcurl makes of the URL's host, `CONNECT_TO` sends it to the address that was checked.
 
 Not here: the event loop (`fetcher.loop`), the second try for answers that are not quite HTTP (`fetcher.lenient`).
 """

@@ -1,9 +1,11 @@
 """What does a server say that does not quite speak HTTP?
 
-The second try after libcurl refused an answer (HTTP/0.9, header lines without a colon): the same request over a plain
-socket to the same checked address, read leniently, within the same limits of size and time. Rare, so a few threads do it.
+The second try after libcurl refused an answer (HTTP/0.9, header lines without a colon): the same request over
+a plain socket to the same checked address, read leniently, within the same limits of size and time. Rare, so
+a few threads do it.
 
-Source: RFC 9112 sections 2.2 (lone LF), 5.1, 7.1. Not here: deciding that a second try is worth it (`fetcher.outcome`).
+Source: RFC 9112 sections 2.2 (lone LF), 5.1, 7.1. Not here: deciding that a second try is worth it
+(`fetcher.outcome`).
 """
 
 from __future__ import annotations

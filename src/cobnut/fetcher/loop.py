@@ -1,7 +1,8 @@
 """What drives thousands of transfers, the name look-ups and the talk with the parent in one thread?
 
-One epoll set: libcurl's sockets (through `socket_action`), c-ares' sockets, and descriptors added by the worker. No threads
-but those of the lenient tries, no polling: the loop sleeps until a socket, a timer or a host's time is due.
+One epoll set: libcurl's sockets (through `socket_action`), c-ares' sockets, and descriptors added by the
+worker. No threads but those of the lenient tries, no polling: the loop sleeps until a socket, a timer or a
+host's time is due.
 
 Not here: what is to be fetched (`fetcher.run`).
 """

@@ -1,7 +1,7 @@
 """What do the parent and a fetch worker say to each other?
 
-Length-prefixed msgpack over a socket pair. The parent sends `Begin`, `Hop`, `Stop`, `Finish`; the worker sends `Progress`,
-`Hop`, `Idle`, `Done`, `Failed`. A closed socket means the other side is dead.
+Length-prefixed msgpack over a socket pair. The parent sends `Begin`, `Hop`, `Stop`, `Finish`; the worker
+sends `Progress`, `Hop`, `Idle`, `Done`, `Failed`. A closed socket means the other side is dead.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from cobnut.urls.overrides import ResolveRule
 class FetchSpec(msgspec.Struct, frozen=True):
     """All that a worker needs to know for one round.
 
-    `deadline_s`: seconds from now after which nothing new is started (None: without). `robots_files` and `hostdb_files`:
-    Parquet files of what earlier rounds learned.
+    `deadline_s`: seconds from now after which nothing new is started (None: without). `robots_files` and
+    `hostdb_files`: Parquet files of what earlier rounds learned.
     """
 
     segment_path: str
@@ -46,7 +46,8 @@ class Begin(msgspec.Struct, frozen=True, tag="begin"):
 
 
 class Hop(msgspec.Struct, frozen=True, tag="hop"):
-    """A redirect target for the worker that owns its host. `chain`: the url_keys that led here, the first one first."""
+    """A redirect target for the worker that owns its host. `chain`: the url_keys that led here, the first one
+    first."""
 
     url: str
     score: int

@@ -1,7 +1,8 @@
 """Which addresses does a host name have?
 
-Asks name servers through c-ares inside the worker's event loop, keeps answers as long as their TTL says (within bounds) and
-failures for a minute. `localhost` and /etc/hosts come first. IPv6 is asked for only where a name has no IPv4 address.
+Asks name servers through c-ares inside the worker's event loop, keeps answers as long as their TTL says
+(within bounds) and failures for a minute. `localhost` and /etc/hosts come first. IPv6 is asked for only where
+a name has no IPv4 address.
 
 Not here: which address may be connected to (`urls.addresses`), `--resolve` (`fetcher.endpoints`).
 """
@@ -34,8 +35,8 @@ Callback = Callable[[Names], None]
 class Resolver:
     """Looks names up; answers come through callbacks, at once when known.
 
-    `watch(fd, readable, writable)` is called when a socket of the resolver is to be watched; the loop calls `ready` when
-    something happened and `timeout` for how long it may sleep.
+    `watch(fd, readable, writable)` is called when a socket of the resolver is to be watched; the loop calls
+    `ready` when something happened and `timeout` for how long it may sleep.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """What did one answer, or one failure, come to?
 
-One table for HTTP statuses and one for libcurl's failures. The outcome is what the crawl database acts on, the reason is
-what a person reads; both come from `records.outcomes`.
+One table for HTTP statuses and one for libcurl's failures. The outcome is what the crawl database acts on,
+the reason is what a person reads; both come from `records.outcomes`.
 
 Not here: what a redirect leads to (`fetcher.run`), what the outcome does to a URL's row (`frontier`).
 """
@@ -31,15 +31,16 @@ REDIRECTS: dict[int, str] = {
 }
 
 FINAL_REFUSALS = frozenset({400, 401, 404, 405, 406, 410, 414, 415, 451})
-"""4xx statuses that say something about the resource: there is nothing for us. The rest of 4xx (403, 408, 423, 425 …)
-is often a passing mood of a server and is tried again."""
+"""4xx statuses that say something about the resource: there is nothing for us. The rest of 4xx (403, 408,
+423, 425 …) is often a passing mood of a server and is tried again."""
 
 
 def classify(status: int, *, had_condition: bool, has_target: bool, body_bytes: int) -> Verdict:
     """The outcome of an answer (RFC 9110 section 15).
 
-    2xx with a body is a success, whatever the number; an unasked 206 is marked `http_other`. 204, 205 and an empty 200
-    are successes whose reason says that there is nothing to parse. A 304 is believed only when we sent a condition.
+    2xx with a body is a success, whatever the number; an unasked 206 is marked `http_other`. 204, 205 and an
+    empty 200 are successes whose reason says that there is nothing to parse. A 304 is believed only when we
+    sent a condition.
 
     >>> classify(404, had_condition=False, has_target=False, body_bytes=9)
     Verdict(outcome='gone', reason='http_404')

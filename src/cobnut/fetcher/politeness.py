@@ -1,8 +1,8 @@
 """Which host may be asked next, and when?
 
-A host is asked by `connections_per_host` requests at once and not again before its delay has passed after the end of the
-last one. What is known of a host (its next time, its delay, its failures) outlives its queue: a queue that ran empty and
-fills again keeps its pace.
+A host is asked by `connections_per_host` requests at once and not again before its delay has passed after the
+end of the last one. What is known of a host (its next time, its delay, its failures) outlives its queue: a
+queue that ran empty and fills again keeps its pace.
 
 Time is whatever number the caller passes as `now` (seconds); nothing here reads a clock or sleeps.
 
@@ -72,7 +72,8 @@ class HostQueues(Generic[Item]):
         return True
 
     def take(self, now: float) -> tuple[str, Item] | None:
-        """The next item that may be requested at `now`, whose host is then busy until `done`; None when there is none."""
+        """The next item that may be requested at `now`, whose host is then busy until `done`; None when there
+        is none."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             _, _, name = heapq.heappop(heap)
@@ -141,7 +142,8 @@ class HostQueues(Generic[Item]):
         return None
 
     def _offer(self, state: HostState[Item]) -> None:
-        """Puts a host into the heap once; `next_at` only grows, so an entry made earlier is met too early, never late."""
+        """Puts a host into the heap once; `next_at` only grows, so an entry made earlier is met too early,
+        never late."""
         if state.heaped_at is None and state.items and state.active < self._limit:
             self._ticket += 1
             state.heaped_at = state.next_at

@@ -1,11 +1,11 @@
 """How does the parent run the fetch workers?
 
-Workers are spawned once per crawl and get their parts round by round: worker k of N takes the parts k, k+N, … A redirect
-to a host of another worker comes here and is passed on to the owner in the same round. A round ends when every worker is
-idle and no hop is on its way.
+Workers are spawned once per crawl and get their parts round by round: worker k of N takes the parts k, k+N, …
+A redirect to a host of another worker comes here and is passed on to the owner in the same round. A round
+ends when every worker is idle and no hop is on its way.
 
-A worker that dies is replaced once per round; its parts go on from what is on disk. When the parent dies its workers end,
-since their end of the socket pair is closed.
+A worker that dies is replaced once per round; its parts go on from what is on disk. When the parent dies its
+workers end, since their end of the socket pair is closed.
 
 Not here: what a worker does (`fetcher.worker`), what a round is (`stages.fetch`).
 """
@@ -112,7 +112,8 @@ class FetchPool:
         should_stop: Callable[[], bool] = lambda: False,
         max_pages: int | None = None,
     ) -> PoolReport:  # fmt: skip
-        """Fetches parts of a segment. `clock` gives seconds; `owner_of` the part that a host is in, None when in none."""
+        """Fetches parts of a segment. `clock` gives seconds; `owner_of` the part that a host is in, None when
+        in none."""
         return _Round(self, spec, sorted(parts), clock, owner_of, on_progress, should_stop, max_pages).go()
 
     def replace(self, child: _Child) -> _Child:

@@ -1,7 +1,7 @@
 """What do the disk and earlier rounds know before a part is fetched?
 
-Reads the fetchlist, the rows and WARC records a killed run left, and what the tables `robots` and `hostdb` say of the hosts
-to come, into a `Run`.
+Reads the fetchlist, the rows and WARC records a killed run left, and what the tables `robots` and `hostdb`
+say of the hosts to come, into a `Run`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _queue_fetchlist(run: Run, part_output: PartOutput) -> None:
 
 
 def _recover(run: Run, part_output: PartOutput, now: float) -> list[tuple[str, str, int, int, tuple[str, ...]]]:
-    """Rows that are there count as done; records behind them become rows. Redirects whose targets are still to come."""
+    """Rows that are there count as done; records behind them become rows. Redirects whose targets are still
+    to come."""
     rows, offsets = part_output.acknowledged()
     sources: dict[str, str] = {}
     redirects: list[tuple[str, str, int, int]] = []
@@ -89,7 +90,8 @@ def _recover(run: Run, part_output: PartOutput, now: float) -> list[tuple[str, s
 
 
 def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
-    """The row that a complete WARC record stands for; None for robots.txt, and for an answer that was to be asked again."""
+    """The row that a complete WARC record stands for; None for robots.txt, and for an answer that was to be
+    asked again."""
     response = found.response
     status = status_of(response.head)
     forms = run.forms(response.url)

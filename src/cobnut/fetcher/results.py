@@ -1,8 +1,9 @@
 """How do the results of one fetchlist part reach the disk, and what is there already?
 
-`PartOutput` holds everything a part writes: its lock, WARC files, `fetched` and `hosts` chunks. A chunk gets its name only
-after the WARC bytes it points to are durable; from then on its rows are acknowledged. What a killed run left is read back
-first: acknowledged rows, and complete WARC records that no chunk points to, which become rows.
+`PartOutput` holds everything a part writes: its lock, WARC files, `fetched` and `hosts` chunks. A chunk gets
+its name only after the WARC bytes it points to are durable; from then on its rows are acknowledged. What a
+killed run left is read back first: acknowledged rows, and complete WARC records that no chunk points to,
+which become rows.
 
 Not here: what a row says (`fetcher.run`).
 """

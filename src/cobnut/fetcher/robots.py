@@ -1,8 +1,8 @@
 """What does a site's robots.txt allow us (RFC 9309)?
 
-The matching itself is Google's (`robotstxt`). Read here: which lines concern our agent, Crawl-delay and Sitemap lines, and
-the limits that keep a hostile file cheap: 5,000 rules, 16 stars a rule. The body handed to the matcher holds only the
-lines that concern us, so that a check costs microseconds however long the file is.
+The matching itself is Google's (`robotstxt`). Read here: which lines concern our agent, Crawl-delay and
+Sitemap lines, and the limits that keep a hostile file cheap: 5,000 rules, 16 stars a rule. The body handed to
+the matcher holds only the lines that concern us, so that a check costs microseconds however long the file is.
 
 Not here: fetching the file, its redirects and statuses (`fetcher.run`), meta tags and X-Robots-Tag (`parsers`).
 """
@@ -160,7 +160,8 @@ def _ascii(value: bytes) -> bytes:
 
 
 def _select(lines: list[_Line], token: bytes) -> tuple[list[_Line], int | None]:
-    """The lines of the groups that name our agent or `*`, within the limits, and the Crawl-delay that holds for us."""
+    """The lines of the groups that name our agent or `*`, within the limits, and the Crawl-delay that holds
+    for us."""
     kept: list[_Line] = []
     delay_mine: int | None = None
     delay_any: int | None = None

@@ -1,8 +1,8 @@
 """What happens to the URLs of one worker in one round?
 
-The states of a URL: *queued* at its host → *waiting* for the robots.txt of its origin → *naming* (its address is looked up
-and checked) → *in flight* → a row, or back to *queued* when the host asked for a pause that fits into the round. A URL that
-the round does not reach gets no row: it is in the next fetchlist.
+The states of a URL: *queued* at its host → *waiting* for the robots.txt of its origin → *naming* (its address
+is looked up and checked) → *in flight* → a row, or back to *queued* when the host asked for a pause that fits
+into the round. A URL that the round does not reach gets no row: it is in the next fetchlist.
 
 Everything here runs in one thread; `Loop` calls back. Not here: the answers' meaning (`fetcher.outcome`), pace
 (`fetcher.politeness`), redirects of robots.txt and pages (`fetcher.redirects`).
@@ -137,7 +137,8 @@ class Run:
         return max(0.0, due - now)
 
     def stop(self, *, asked: bool = False) -> None:
-        """Starts nothing new; what waits returns to the next fetchlist. `asked`: the user ends it, not the round's time."""
+        """Starts nothing new; what waits returns to the next fetchlist. `asked`: the user ends it, not the
+        round's time."""
         self.stop_asked = self.stop_asked or asked
         if not self.stopping:
             self.stopping = True

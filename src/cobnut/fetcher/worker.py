@@ -2,8 +2,9 @@
 
     python -m cobnut.fetcher.worker FD      FD: its end of the socket pair to the parent
 
-It waits for `Begin`, fetches its parts, says how it stands twice a second, and is ready for the next round. It ends at once
-when the parent is gone (nothing acknowledged is lost, the rest is read back), and never at an interrupt: the parent decides.
+It waits for `Begin`, fetches its parts, says how it stands twice a second, and is ready for the next round.
+It ends at once when the parent is gone (nothing acknowledged is lost, the rest is read back), and never at an
+interrupt: the parent decides.
 
 Not here: which worker gets which part (`fetcher.pool`).
 """

@@ -1,11 +1,12 @@
 """What do the servers answer to the URLs of a fetchlist?
 
-Reads `fetchlist` and what earlier rounds know of hosts and origins, writes `fetched`, `hosts` and the WARC files. The work is
-done in fetch workers (`fetcher.pool`); this sets up what they must know, and checks what they left.
+Reads `fetchlist` and what earlier rounds know of hosts and origins, writes `fetched`, `hosts` and the WARC
+files. The work is done in fetch workers (`fetcher.pool`); this sets up what they must know, and checks what
+they left.
 
-A half-fetched segment goes on where it stopped: rows on disk are never fetched again. When a run ends without being stopped,
-the segment is sealed (state `fetched`), even where the round's time did not suffice for every host: URLs without a row are
-in the next fetchlist.
+A half-fetched segment goes on where it stopped: rows on disk are never fetched again. When a run ends without
+being stopped, the segment is sealed (state `fetched`), even where the round's time did not suffice for every
+host: URLs without a row are in the next fetchlist.
 """
 
 from __future__ import annotations
@@ -38,14 +39,15 @@ STAGE = Stage(
     writes=("fetched", "hosts"),
 )
 
-PROXY_NOTICE = "behind a proxy names are resolved by the proxy: that none of them leads to a private address cannot be checked here"
+PROXY_NOTICE = "the proxy resolves the names: that none of them leads to a private address cannot be checked here"
 
 
 class FetchReport(msgspec.Struct, frozen=True):
-    """What one run did. `outcomes` and `reasons` count the rows of the segment's parts, those of former runs included.
+    """What one run did. `outcomes` and `reasons` count the rows of the segment's parts, those of former runs
+    included.
 
-    `listed`: URLs to fetch in the fetchlist; `left`: those without a row, which return to the next fetchlist, with the reasons
-    in `left_by`. `sealed`: the segment is fetched. `complete`: every URL has a row.
+    `listed`: URLs to fetch in the fetchlist; `left`: those without a row, which return to the next fetchlist,
+    with the reasons in `left_by`. `sealed`: the segment is fetched. `complete`: every URL has a row.
     """
 
     segment: str
@@ -101,9 +103,9 @@ def run_fetch(
 ) -> FetchReport:
     """Fetches a segment, or with `part` one part of it.
 
-    `deadline` is a time of `clock` after which nothing new is started; `crawl.round_s` bounds the round as well (0: it does
-    not). `max_pages` ends the run once so many pages came (those in flight come too). `pool` is reused when given, and left
-    running. `MachineError` when another process fetches one of the parts.
+    `deadline` is a time of `clock` after which nothing new is started; `crawl.round_s` bounds the round as
+    well (0: it does not). `max_pages` ends the run once so many pages came (those in flight come too). `pool`
+    is reused when given, and left running. `MachineError` when another process fetches one of the parts.
     """
     from cobnut.fetcher.pool import FetchPool
 
@@ -166,7 +168,8 @@ def make_spec(
 
 
 def typed_endpoints(seeds: Iterable[str]) -> frozenset[tuple[str, int]]:
-    """Host and port of the seeds that name an address or this machine itself: private or not, the user asked for them.
+    """Host and port of the seeds that name an address or this machine itself: private or not, the user asked
+    for them.
 
     A seed that names another host opens nothing: its name might lead anywhere tomorrow.
 
