@@ -16,9 +16,10 @@ from typing import Any
 import click
 
 import cobnut
+from cobnut.cli.stopping import INTERRUPTED
 from cobnut.errors import CobnutError
 
-INTERNAL, INTERRUPTED = 70, 130
+INTERNAL = 70
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "crawl": ("crawl", "Crawl from seeds to a searchable index, or go on with it."),

@@ -10,6 +10,8 @@ import re
 import time
 from typing import Any
 
+from cobnut.records.outcomes import REASONS
+
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
@@ -80,3 +82,19 @@ def data(value: Any) -> Any:
             return {str(k): data(v) for k, v in value}
         return [data(v) for v in value]
     return value
+
+
+def reason_text(reason: str | None) -> str | None:
+    """The documented sentence of a reason; a number or a rule's name in it is taken into account.
+
+    >>> reason_text("http_404")
+    'The server refused; the number stands in the reason (http_401, http_403, http_404, http_410 …).'
+    """
+    if reason is None:
+        return None
+    name = reason.partition(":")[0]
+    if name in REASONS:
+        return REASONS[name]
+    if name.startswith("http_4"):
+        return REASONS["http_4xx"]
+    return REASONS["http_5xx"] if name.startswith("http_5") else None

@@ -1,0 +1,21 @@
+"""`cobnut dedup DIR`: step 9."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.reports import print_report
+
+
+@click.command("dedup")
+@on_crawl
+@json_option
+def command(crawl_dir: Path, as_json: bool, overrides: tuple[str, ...]) -> None:
+    """Decide which of several copies of a page is shown."""
+    from cobnut.crawl import steps
+
+    crawl = opened(crawl_dir, overrides)
+    print_report(steps.dedup(crawl.crawl, crawl.settings), as_json)

@@ -1,0 +1,44 @@
+"""`cobnut inject DIR SEEDS`: step 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.reports import print_report
+from cobnut.cli.seeds import seed_lines
+from cobnut.inspect.show import plain
+
+
+@click.command("inject")
+@on_crawl
+@click.argument("seeds", metavar="SEEDS")
+@click.option("--overwrite", is_flag=True, help="Replace rows that the crawldb has already by what the seed says.")
+@click.option("--update", is_flag=True, help="Take score, interval and metadata of the seed into rows there are.")
+@click.option("--filter-existing", is_flag=True, help="Also drop rows of the crawldb that the filters refuse.")
+@click.option("--verbose", is_flag=True, help="List every line that was left out, and why.")
+@json_option
+def command(
+    crawl_dir: Path, seeds: str, overwrite: bool, update: bool, filter_existing: bool, verbose: bool, as_json: bool,
+    overrides: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Put seeds into the crawldb: SEEDS is a file, a folder of files, or - for standard input.
+
+    One URL a line, optionally followed by tabs and key=value pairs: nutch.score, nutch.fetchInterval (s),
+    nutch.fetchInterval.fixed (s), and any others, which become metadata. Blank lines and # lines are skipped.
+    """
+    from cobnut.crawl import steps
+
+    crawl = opened(crawl_dir, overrides)
+    report = steps.inject(
+        crawl.crawl, crawl.settings, seed_lines(seeds), overwrite=overwrite, update=update,
+        filter_existing=filter_existing,
+    )  # fmt: skip
+    print_report(report, as_json)
+    if verbose and not as_json:
+        for row in report.details.get("rejected", []):
+            click.echo(f"line {row['line']}: left out by {row['rule']}: {plain(str(row['url']), 300)}")
+        for row in report.details.get("notes", []):
+            click.echo(f"line {row['line']}: {plain(row['note'], 300)}")

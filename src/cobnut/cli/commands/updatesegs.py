@@ -1,0 +1,21 @@
+"""`cobnut updatesegs DIR`: step 7."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.reports import print_report
+
+
+@click.command("updatesegs")
+@on_crawl
+@json_option
+def command(crawl_dir: Path, as_json: bool, overrides: tuple[str, ...]) -> None:
+    """Put scores and anchors into the segments, where the index takes them from."""
+    from cobnut.crawl import steps
+
+    crawl = opened(crawl_dir, overrides)
+    print_report(steps.updatesegs(crawl.crawl, crawl.settings), as_json)

@@ -1,0 +1,40 @@
+"""How does a step tell what it did?
+
+One line on stdout with its counts, another with what was left out and why; messages on stderr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from cobnut.inspect.show import plain
+
+if TYPE_CHECKING:
+    from cobnut.crawl.reports import StepReport
+
+
+def print_report(report: StepReport, as_json: bool = False) -> None:
+    """Prints a step's report."""
+    if as_json:
+        import json
+
+        import msgspec
+
+        click.echo(json.dumps(msgspec.to_builtins(report), ensure_ascii=False, default=str))
+        return
+    for line in report.messages:
+        click.echo(f"cobnut {report.stage}: {plain(line)}", err=True)
+    click.echo(f"{report.stage}: {counted(report.counts) or 'done'} ({report.wall_s:.1f} s)")
+    if report.left_out:
+        click.echo(f"{report.stage}: left out: {counted(report.left_out, by_size=True)}")
+
+
+def counted(counts: Mapping[str, int], by_size: bool = False) -> str:
+    """`name 1,234, name 5`: what is zero is left out when the largest come first."""
+    items = [(name, count) for name, count in counts.items() if count or not by_size]
+    if by_size:
+        items.sort(key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{plain(name)} {count:,}" for name, count in items)

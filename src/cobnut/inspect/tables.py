@@ -1,0 +1,207 @@
+"""Which rows does a table hold?
+
+Rows of a crawl's table (its current generation) or of a segment's parts, chosen by URL, host or an expression, read in
+batches so that a table of any size can be written out.
+
+Not here: how values are shown (`inspect.show`), counts (`inspect.stats`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cobnut.errors import DataError, InputError
+from cobnut.inspect.where import parse_where
+from cobnut.records import catalogue
+from cobnut.records.columns import Column, Table
+from cobnut.storage.layout import CrawlFolder, SegmentFolder
+from cobnut.storage.tables import partition_of
+
+if TYPE_CHECKING:
+    import duckdb
+
+READABLE: dict[str, Table] = {
+    t.name: t
+    for t in (
+        catalogue.CRAWLDB, catalogue.PAGES, catalogue.LINKDB, catalogue.HOSTDB, catalogue.SEEDS, catalogue.ROBOTS,
+        catalogue.RANKS, catalogue.DUPLICATES,
+    )
+}  # fmt: skip
+"""The crawl's tables that `read` shows, by name."""
+
+SEGMENT_TABLES: dict[str, Table] = {t.name: t for t in catalogue.TABLES if t.scope == "segment"}
+"""The tables of a segment, by name."""
+
+_URL_COLUMNS = {"linkdb": "to_key", "links": "from_key"}
+_HOST_COLUMNS = {"linkdb": "to_host", "links": "from_host"}
+BATCH = 2_000
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which rows: of a URL (its key), of a host, with some values, under a condition; at most `limit`.
+
+    `bucket` is that of the host, where it is known: only its partition is read.
+    """
+
+    key: str | None = None
+    bucket: int | None = None
+    host: str | None = None
+    equal: tuple[tuple[str, Any], ...] = ()
+    where: str | None = None
+    limit: int | None = None
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """Some rows of a table, one batch after the other; each row is a tuple in the order of `columns`."""
+
+    columns: tuple[Column, ...]
+    batches: Iterator[list[tuple[Any, ...]]]
+
+    def as_dicts(self) -> Iterator[dict[str, Any]]:
+        """The rows as column name to value."""
+        names = [c.name for c in self.columns]
+        for batch in self.batches:
+            for row in batch:
+                yield dict(zip(names, row, strict=True))
+
+
+def rows_of_table(crawl: CrawlFolder, table: Table, selection: Selection) -> Rows:
+    """Rows of a crawl's table, as its current generation has them; none when it was never written."""
+    check_selection(table, selection)
+    return Rows(table.columns, _current_batches(crawl, table, selection))
+
+
+def rows_of_segment(segment: SegmentFolder, table: Table, selection: Selection) -> Rows:
+    """Rows of one table of a segment."""
+    check_selection(table, selection)
+    return Rows(table.columns, _batches(table, segment.part_files(table), selection))
+
+
+def one_row(crawl: CrawlFolder, table: Table, key: str, bucket: int) -> dict[str, Any] | None:
+    """The row of a URL in one of the crawl's tables."""
+    return next(rows_of_table(crawl, table, Selection(key=key, bucket=bucket, limit=1)).as_dicts(), None)
+
+
+def check_selection(table: Table, selection: Selection) -> None:
+    """Refuses at once what cannot be asked of a table."""
+    if selection.key is not None and _url_column(table) is None:
+        raise InputError(f"{table.name} has no URL to ask for", remedy="use --host or --where")
+    if selection.host is not None and _host_column(table) is None:
+        raise InputError(f"{table.name} has no host to ask for", remedy="use --where")
+    if selection.where is not None:
+        parse_where(selection.where, table.columns)
+
+
+def _url_column(table: Table) -> str | None:
+    return _URL_COLUMNS.get(table.name, "url_key" if "url_key" in table.column_names else None)
+
+
+def _host_column(table: Table) -> str | None:
+    return _HOST_COLUMNS.get(table.name, "host" if "host" in table.column_names else None)
+
+
+def _current_batches(crawl: CrawlFolder, table: Table, selection: Selection) -> Iterator[list[tuple[Any, ...]]]:
+    version = crawl.table(table).current()
+    if version is None:
+        return
+    with version:  # held against removal for as long as rows are read
+        partition = None
+        if selection.bucket is not None and table.bucket_column is not None:
+            partition = partition_of(selection.bucket, version.partitions)
+        yield from _batches(table, version.files(partition), selection)
+
+
+def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Iterator[list[tuple[Any, ...]]]:
+    if not files:
+        return
+    conditions, params = _conditions(table, selection)
+    names = ", ".join(f'"{c.name}"' for c in table.columns)
+    sql = f"SELECT {names} FROM {parquet(files)}"
+    if conditions:
+        sql += " WHERE " + " AND ".join(conditions)
+    if selection.limit is not None:
+        sql += f" LIMIT {int(selection.limit)}"
+    with engine() as connection, engine_errors(table, selection):
+        result = connection.execute(sql, params)
+        while batch := result.fetchmany(BATCH):
+            yield batch
+
+
+def _conditions(table: Table, selection: Selection) -> tuple[list[str], list[Any]]:
+    conditions: list[str] = []
+    params: list[Any] = []
+    if selection.key is not None:
+        conditions.append(f'"{_url_column(table)}" = ?')
+        params.append(selection.key)
+    if selection.host is not None:
+        conditions.append(f'"{_host_column(table)}" = ?')
+        params.append(selection.host)
+    for column, value in selection.equal:
+        conditions.append(f'"{column}" = ?')
+        params.append(value)
+    if selection.where is not None:
+        where = parse_where(selection.where, table.columns)
+        conditions.append(where.sql)
+        params.extend(where.params)
+    return conditions, params
+
+
+@contextmanager
+def engine(memory_mib: int = 512) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The relational engine for one question; it fetches nothing from a network and loads no extension."""
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{memory_mib}MiB",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "temp_directory": "",  # a question writes nothing
+    }
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def engine_errors(table: Table, selection: Selection) -> Iterator[None]:
+    """The engine's errors as ours: a condition it cannot compute, or a damaged file."""
+    import duckdb
+
+    try:
+        yield
+    except (
+        duckdb.BinderException,
+        duckdb.ConversionException,
+        duckdb.OutOfRangeException,
+        duckdb.ParserException,
+        duckdb.TypeMismatchException,
+    ) as error:
+        if selection.where is None:
+            raise
+        raise InputError(
+            f"--where cannot be computed ({first_line(error)})", where=repr(selection.where[:120])
+        ) from error
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
+        raise DataError(
+            f"a file of {table.name} is damaged ({first_line(error)})",
+            remedy=f"use `cobnut rollback DIR {table.name}`, or restore it",
+        ) from error
+
+
+def parquet(files: Sequence[Path]) -> str:
+    """The relation made of some Parquet files."""
+    quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
+    return f"read_parquet([{quoted}], hive_partitioning = false)"
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an engine's message."""
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__

@@ -1,0 +1,282 @@
+"""Why is this URL where it is?
+
+Tells the evidence of one URL as a story: a verdict in one sentence, then what is known in the order in which it came
+about. Every reason is given with its documented sentence.
+
+Not here: gathering the evidence (`inspect.evidence`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cobnut.config.durations import show_duration
+from cobnut.inspect.evidence import Evidence, Row
+from cobnut.inspect.show import iso_time, plain, reason_text, score_text
+from cobnut.urls.keys import key_to_url
+
+_WIDTH = 13
+_SAMPLE = 5
+
+
+def story(evidence: Evidence) -> Iterator[str]:
+    """The story, line by line."""
+    yield plain(evidence.url.url)
+    yield f"  {verdict(evidence)}"
+    yield ""
+    yield from _entry("URL", evidence)
+    yield from _seeds(evidence)
+    yield from _discovery(evidence)
+    yield _line("Filters", _filters(evidence))
+    yield from _robots(evidence)
+    yield from _crawldb(evidence)
+    yield from _visits(evidence)
+    yield from _parsed(evidence)
+    yield from _inlinks(evidence)
+    yield from _ranks(evidence)
+    yield from _duplicates(evidence)
+    yield _line("Index", _index(evidence))
+
+
+def verdict(evidence: Evidence) -> str:
+    """Where the URL stands, in one sentence."""
+    row = evidence.crawldb
+    if not evidence.is_known:
+        if evidence.refused_by:
+            return f"Nothing is known of it, and the filter `{evidence.refused_by}` would keep it out."
+        return "Nothing is known of it: no seed, no page and no link has named it."
+    if evidence.document is not None:
+        return f"It is in the index, as fetched {_time(evidence.document['fetched_at'])}."
+    return "It is not in the index: " + _why_not(evidence, row)
+
+
+def _why_not(evidence: Evidence, row: Row | None) -> str:
+    if row is None:
+        if evidence.refused_by:
+            return f"the filter `{evidence.refused_by}` keeps it out of the crawl."
+        if evidence.fetched:
+            return "it was fetched, and `cobnut updatedb` has not taken that in yet."
+        if evidence.seed:
+            return "it is a seed, but the crawldb does not hold it."
+        return "pages link to it, but it has not entered the crawldb (nofollow, depth, or updatedb not run since)."
+    if row["status"] == "unfetched":
+        if row["reason"]:
+            return f"fetching it failed ({_reason(row['reason'])}); the next try is due {_time(row['due_at'])}."
+        if evidence.refused_by:
+            return f"it was never fetched, and the filter `{evidence.refused_by}` keeps it out of the fetchlists now."
+        if evidence.robots_allows is False:
+            return "it was not fetched yet, and robots.txt forbids it to our agent."
+        return f"it was not fetched yet; it is due since {_time(row['due_at'])}."
+    if row["status"] in ("redirect_temp", "redirect_perm"):
+        target = (evidence.page or {}).get("redirect_key")
+        return f"it redirects{' to ' + plain(key_to_url(target)) if target else ''}, which stands for it."
+    if row["status"] in ("gone", "parse_failed", "orphan"):
+        return f"its state is {row['status']} ({_reason(row['reason']) or 'no reason recorded'})."
+    shown = [d for d in evidence.duplicates if d["representative_key"] != evidence.url.key]
+    if shown:
+        last = shown[-1]
+        return f"{plain(key_to_url(last['representative_key']))} is shown instead ({last['kind']}, by {last['rule']})."
+    if evidence.parsed and evidence.parsed[-1]["noindex"]:
+        return "the page forbids indexing (noindex)."
+    if evidence.parsed and evidence.parsed[-1]["parse_status"] != "ok":
+        return f"it could not be parsed ({_reason(evidence.parsed[-1]['reason'])})."
+    if row["reason"]:
+        return f"{_reason(row['reason'])}."
+    if evidence.index_state != "ready":
+        return f"{evidence.index_state}: `cobnut index` and `cobnut merge` make it."
+    return "it was fetched, and `cobnut index` and `cobnut merge` have not been run since."
+
+
+def _reason(reason: str | None) -> str:
+    sentence = reason_text(reason)
+    return f"{plain(reason or '')}: {sentence.rstrip('.')}" if sentence else plain(reason or "")
+
+
+def _time(ms: Any) -> str:
+    return iso_time(ms if isinstance(ms, int) else None) or "never"
+
+
+def _line(title: str, text: str) -> str:
+    return f"  {title:<{_WIDTH}} {text}"
+
+
+def _entry(title: str, evidence: Evidence) -> Iterator[str]:
+    url = evidence.url
+    if url.url != url.normalized:
+        yield _line("Normalised", f"{plain(url.normalized)} (requested as {plain(url.url)})")
+    elif evidence.asked.strip() != url.normalized:
+        yield _line("Normalised", plain(url.normalized))
+    yield _line("Key", plain(url.key))
+
+
+def _seeds(evidence: Evidence) -> Iterator[str]:
+    if evidence.seed is not None:
+        yield _line("Seed", f"injected {_time(evidence.seed['injected_at'])}")
+
+
+def _discovery(evidence: Evidence) -> Iterator[str]:
+    page = evidence.page
+    if page is None:
+        return
+    text = f"{_time(page['discovered_at'])}"
+    if page["discovered_via"]:
+        text += f" through a {page['discovered_via']}"
+    source = page["discovered_from"]
+    if source:
+        text += f" on {plain(key_to_url(source))}"
+        words = next((r["anchor"] for r in evidence.inlinks if r["from_key"] == source and r["anchor"]), None)
+        if words:
+            text += f", “{plain(words, 80)}”"
+    yield _line("Heard of", text)
+    if page["metadata"]:
+        pairs = page["metadata"].items() if isinstance(page["metadata"], dict) else page["metadata"]
+        yield _line("Metadata", ", ".join(f"{plain(str(k), 60)}={plain(str(v), 100)}" for k, v in pairs))
+
+
+def _filters(evidence: Evidence) -> str:
+    if evidence.refused_by is None:
+        return "accepted"
+    if evidence.seed is not None and evidence.refused_by == "scope":
+        return "outside the scope as it is set now; seeds enter all the same"
+    return f"refused by `{evidence.refused_by}` as the settings are now"
+
+
+def _robots(evidence: Evidence) -> Iterator[str]:
+    robots = evidence.robots
+    if robots is None:
+        yield _line("robots.txt", "not fetched yet")
+        return
+    word = "allows it" if evidence.robots_allows else "forbids it"
+    why = {"allow_all": " (as it allows all)", "disallow_all": " (nothing is fetched from there for now)"}.get(
+        robots["state"], ""
+    )
+    if evidence.robots_rule:
+        why = f" by the line “{plain(evidence.robots_rule, 120)}”"
+    reason = f"; {_reason(robots['reason'])}" if robots["reason"] else ""
+    yield _line("robots.txt", f"{word}{why}; read {_time(robots['fetched_at'])}{reason}")
+
+
+def _crawldb(evidence: Evidence) -> Iterator[str]:
+    row = evidence.crawldb
+    if row is None:
+        yield _line("Crawldb", "not in it")
+        return
+    text = row["status"] + (f" ({_reason(row['reason'])})" if row["reason"] else "")
+    yield _line("Crawldb", text)
+    times = f"due {_time(row['due_at'])}, every {show_duration(row['interval_s'])}, fetched {_time(row['fetched_at'])}"
+    if row["modified_at"] is not None:
+        times += f", changed {_time(row['modified_at'])}"
+    if row["retries"]:
+        times += f", {row['retries']} failed tries since"
+    yield _line("", times)
+    yield _line("", f"score {score_text(row['score'])}, depth {row['depth']}, outlinks {row['outlink_count'] or 0}")
+    host = evidence.host
+    if host is not None and (host["backoff_s"] or host["failures"]):
+        yield _line(
+            "Host",
+            f"{plain(evidence.url.host)} failed {host['failures']} times in a row "
+            f"({_reason(host['last_error'])}); no request before {_time(host['next_fetch_at'])}",
+        )
+
+
+def _visits(evidence: Evidence) -> Iterator[str]:
+    if not evidence.segments_on_disk:
+        yield _line("Visits", "no segment is on disk: what they held is told by the lines above")
+        return
+    done = {(row["segment"], row["url_key"]) for row in evidence.fetched}
+    title = "Visits"
+    for listed in evidence.listed:
+        if (listed["segment"], evidence.url.key) not in done:
+            yield _line(title, f"in the fetchlist of segment {listed['segment']} (part {listed['part']}), not fetched")
+            title = ""
+    for row in evidence.fetched:
+        yield _line(title, _visit(row, evidence.url.key))
+        title = ""
+    if title:
+        yield _line(title, f"none in the {evidence.segments_on_disk} segments on disk")
+
+
+def _visit(row: Row, key: str) -> str:
+    text = f"{_time(row['fetched_at'])} segment {row['segment']}: "
+    if row["url_key"] != key:
+        text += f"on to {plain(row['url'])}: "
+    elif row["hop_from"]:
+        text += f"redirected from {plain(key_to_url(row['hop_from']))}: "
+    text += plain(str(row["outcome"]))
+    if row["http_status"] is not None:
+        text += f", HTTP {row['http_status']}"
+    if row["reason"]:
+        text += f", {_reason(row['reason'])}"
+    if row["body_bytes"]:
+        text += f", {row['body_bytes']:,} bytes"
+    if row["elapsed_ms"] is not None:
+        text += f" in {row['elapsed_ms']} ms"
+    if row["truncated"]:
+        text += ", cut"
+    if row["redirect_url"]:
+        text += f", to {plain(row['redirect_url'])}"
+    return text + (f", from {plain(row['address'])}" if row["address"] else "")
+
+
+def _parsed(evidence: Evidence) -> Iterator[str]:
+    if not evidence.parsed:
+        return
+    row = evidence.parsed[-1]
+    text = f"{row['parse_status']}" + (f" ({_reason(row['reason'])})" if row["reason"] else "")
+    if row["title"]:
+        text += f": “{plain(row['title'], 100)}”"
+    facts = [f"{row['outlink_count']} links", row["media_type"], row["charset"], row["language"]]
+    facts += [word for word in ("noindex", "nofollow", "noarchive", "truncated") if row[word]]
+    yield _line("Parsed", f"{text}; {', '.join(plain(str(f)) for f in facts if f)}")
+    if row["canonical_key"] and row["canonical_key"] != evidence.url.key:
+        yield _line("Canonical", f"it names {plain(key_to_url(row['canonical_key']))}")
+    if row["refresh_url"]:
+        yield _line("Refresh", f"to {plain(row['refresh_url'])} after {row['refresh_delay_s'] or 0} s")
+
+
+def _inlinks(evidence: Evidence) -> Iterator[str]:
+    for url in evidence.redirects_here[:_SAMPLE]:
+        yield _line("Redirected", f"from {plain(url)}")
+    if not evidence.inlink_count:
+        yield _line("Inlinks", "none known")
+        return
+    pages, hosts = evidence.inlink_count, evidence.inlink_host_count
+    yield _line("Inlinks", f"from {pages:,} page{_s(pages)} on {hosts:,} host{_s(hosts)}")
+    for row in evidence.inlinks[:_SAMPLE]:
+        words = f", “{plain(row['anchor'], 80)}”" if row["anchor"] else ""
+        kind = "" if row["kind"] == "link" else f", {row['kind']}"
+        yield _line("", f"{plain(key_to_url(row['from_key']))}{words}{kind}{', nofollow' if row['nofollow'] else ''}")
+
+
+def _ranks(evidence: Evidence) -> Iterator[str]:
+    ranks = evidence.ranks
+    if ranks is not None:
+        yield _line("Rank", f"page {score_text(ranks['page_rank'])}, host {score_text(ranks['host_rank'])} (mean is 1)")
+
+
+def _duplicates(evidence: Evidence) -> Iterator[str]:
+    for row in evidence.duplicates:
+        if row["representative_key"] == evidence.url.key:
+            yield _line("Versions", f"that of segment {row['segment']} gives way to {row['representative_segment']}")
+        else:
+            other = plain(key_to_url(row["representative_key"]))
+            yield _line(
+                "Duplicate", f"that of segment {row['segment']}: {other} stands for it ({row['kind']}, {row['rule']})"
+            )
+    if evidence.stands_for:
+        yield _line("Stands for", f"{evidence.stands_for} version{_s(evidence.stands_for)} of other URLs")
+
+
+def _index(evidence: Evidence) -> str:
+    document = evidence.document
+    if document is None:
+        return "not in it" if evidence.index_state == "ready" else evidence.index_state
+    return (
+        f"“{plain(document['title'], 100)}”, {document['text_chars']:,} characters of text kept, "
+        f"segment {document['segment']}, {document['inlink_count']} inlinks"
+    )
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
