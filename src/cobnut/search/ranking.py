@@ -18,21 +18,21 @@ import msgspec
 from cobnut.index.clauses import Candidate, FieldWeights
 from cobnut.index.reader import IndexReader
 
-ENGINE_WEIGHTS = FieldWeights(title=1.0, headings=1.0, body=1.0, anchors=1.0, url=1.0, tie=0.3, phrase=0.3)
+ENGINE_WEIGHTS = FieldWeights(title=1.0, headings=1.0, body=1.0, anchors=1.0, url=1.0, tie=0.45, phrase=0.4)
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """One weight a feature; see `FEATURES` for what each value is."""
 
     text: float = 10.0
-    exact_title: float = 1.0
-    exact_heading: float = 1.0
-    exact_anchor: float = 1.0
+    exact_title: float = 2.0
+    exact_heading: float = 0.5
+    exact_anchor: float = 5.0
     exact_url: float = 1.0
-    page_rank: float = 0.3
-    host_rank: float = 0.1
+    page_rank: float = 0.15
+    host_rank: float = 0.05
     inlink_hosts: float = 0.1
-    url_length: float = -0.2
+    url_length: float = -0.1
 
 
 FEATURES: dict[str, str] = {

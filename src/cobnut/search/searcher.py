@@ -24,7 +24,7 @@ from cobnut.index.document import StoredDocument
 from cobnut.index.reader import IndexReader
 from cobnut.search.query import ParsedQuery, parse
 from cobnut.search.ranking import ENGINE_WEIGHTS, Feature, Ranked, Weights, rank
-from cobnut.search.snippet import Snippet, marked, snippet
+from cobnut.search.snippet import Matcher, Snippet, marked, snippet
 
 MOST_RESULTS = 10_000
 """Results that paging reaches; `total` still counts all."""
@@ -33,7 +33,10 @@ NOTHING_INDEXED = "nothing indexed yet"
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """One result. `document` holds all that the index keeps of the page (inlinks, where the archived copy lies …)."""
+    """One result. `document` holds all that the index keeps of the page (inlinks, where the archived copy lies …);
+
+    `snippet` and `marked_title` give plain text with the ranges that match, or, by `to_html`, escaped HTML.
+    """
 
     position: int
     url: str
@@ -45,11 +48,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None
     segment: str
     document: StoredDocument
+    marked_title: Snippet = Snippet("")
     features: tuple[Feature, ...] = ()
-
-    def title_html(self, words: tuple[str, ...]) -> str:
-        """The title as escaped HTML with the query's words marked."""
-        return marked(self.title, words).to_html()
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,8 +135,9 @@ class Searcher:
             need = min(offset + limit, MOST_RESULTS)
             ranked, total = self._ranked(reader, parsed, need, explain)
             ranked = ranked[offset:need]
+        matcher = Matcher(parsed.words, parsed.text)
         hits = tuple(
-            self._hit(reader, item, offset + i + 1, parsed) for i, item in enumerate(ranked) if reader is not None
+            self._hit(reader, item, offset + i + 1, matcher) for i, item in enumerate(ranked) if reader is not None
         )
         return Results(
             query=query,
@@ -180,18 +181,14 @@ class Searcher:
         rest = rank(reader, found[count:], words, self._weights, best=best, explain=explain, reorder=False)
         return first + rest
 
-    def _hit(self, reader: IndexReader, item: Ranked, position: int, parsed: ParsedQuery) -> Hit:
+    def _hit(self, reader: IndexReader, item: Ranked, position: int, matcher: Matcher) -> Hit:
         document = reader.document(item.place)
         return Hit(
             position=position,
             url=document.url,
             title=document.title,
-            snippet=snippet(
-                document.text,
-                parsed.words,
-                chars=self._settings.snippet_chars,
-                otherwise=document.description,
-            ),
+            snippet=snippet(document.text, matcher, chars=self._settings.snippet_chars, otherwise=document.description),
+            marked_title=marked(document.title, matcher),
             score=item.score,
             host=document.host,
             fetched_at=document.fetched_at,

@@ -11,8 +11,9 @@ Not here: HTML (`to_html` escapes everything it passes on).
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import msgspec
@@ -20,9 +21,18 @@ import msgspec
 from cobnut.index.schema import words_of
 from cobnut.text.cjk import has_cjk
 
-_FIRST = 4_000  # characters that are looked at before the rest
-_MATCHES = 16  # matches a word that are considered
-_TRIES = 120  # places a word that are looked at
+_PIECES = re.compile(r"[^\W_]+")
+_MATCHES = 10  # matches of a spelling that are considered
+_TRIES = 40  # places of a spelling that are looked at
+_HEAD = 5_000  # characters that are looked at before the rest
+_WORDS = 16  # words of a query that are looked for, pairs of characters included
+_LONGEST = 6  # and of those with letters, when there are many
+_WITHOUT_ACCENTS = 2_000  # characters that are read without accents when nothing else is found
+
+_Needles = tuple[int, bool, tuple[str, ...]]  # which word, whether it is a pair of characters, and how it is written
+
+Match = tuple[int, int, int]
+"""Start and end in a text, and which of the wanted words it is."""
 
 
 class Snippet(msgspec.Struct, frozen=True):
@@ -42,94 +52,104 @@ class Snippet(msgspec.Struct, frozen=True):
         return "".join(parts)
 
 
-def snippet(text: str, words: Sequence[str], *, chars: int = 240, otherwise: str = "") -> Snippet:
-    """The stretch of `text` that holds most of `words` (as the index has them), about `chars` long.
+class Matcher:
+    """Finds the words of one query in texts; make one per query and use it for all its hits.
+
+    `words` are as the index has them, `typed` is the query as typed (its accents help to find the words).
+
+    Lower-casing a text costs twenty times as much as searching it, so each word is looked for as it is commonly
+    written: small, capitalised, in capitals.
+    """
+
+    def __init__(self, words: Sequence[str], typed: str = "") -> None:
+        self.words = _telling(tuple(dict.fromkeys(words)))
+        self._known: dict[tuple[str, str], bool] = {}
+        self._needles: list[_Needles] = []
+        spelled = {
+            piece: words_of(piece) for piece in _PIECES.findall(typed.lower())[: 2 * _WORDS] if not piece.isascii()
+        }
+        for which, word in enumerate(self.words):
+            if has_cjk(word):
+                self._needles.append((which, True, (word,)))
+                continue
+            stem = word[:-1] if len(word) > 3 and word[-1] in "iy" else word
+            forms = [stem, *(p for p, cut in spelled.items() if cut == [word] and not p.startswith(stem))]
+            every = [form for f in forms for form in (f, f.capitalize(), f.upper())]
+            self._needles.append((which, False, tuple(dict.fromkeys(every))))
+
+    def find(self, text: str) -> list[Match]:
+        """Matches in order of place."""
+        found: list[Match] = []
+        self._scan(text[:_HEAD], self._needles, found)
+        if len(text) > _HEAD:
+            seen = {which for _, _, which in found}
+            missing = [needles for needles in self._needles if needles[0] not in seen]
+            if missing:
+                self._scan(text, missing, found)
+        if not found and not text.isascii():
+            self._scan(_plain(text[:_WITHOUT_ACCENTS]), self._needles, found)
+        found.sort()
+        return found
+
+    def _scan(self, text: str, wanted: Sequence[_Needles], found: list[Match]) -> None:
+        size, find = len(text), text.find
+        for which, pairs, needles in wanted:
+            word = self.words[which]
+            for needle in needles:
+                at, matches = find(needle), 0
+                for _ in range(_TRIES):
+                    if at < 0 or matches == _MATCHES:
+                        break
+                    end = at + len(needle)
+                    if pairs:
+                        found.append((at, end, which))
+                        matches += 1
+                    elif at == 0 or not text[at - 1].isalnum():
+                        while end < size and text[end].isalnum() and end - at < 64:
+                            end += 1
+                        if self._is_word(text[at:end], word):
+                            found.append((at, end, which))
+                            matches += 1
+                    at = find(needle, end)
+
+    def _is_word(self, piece: str, word: str) -> bool:
+        if piece == word:
+            return True
+        answer = self._known.get((piece, word))
+        if answer is None:
+            answer = self._known[piece, word] = words_of(piece) == [word]
+        return answer
+
+
+def _telling(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words worth showing: of many, the longer ones; pairs of characters all."""
+    if len(words) <= 3:
+        return words
+    longest = set(sorted((w for w in words if len(w) > 2), key=len, reverse=True)[:_LONGEST])
+    return tuple(w for w in words if w in longest or has_cjk(w))[:_WORDS] or words[:_LONGEST]
+
+
+def snippet(text: str, matcher: Matcher, *, chars: int = 240, otherwise: str = "") -> Snippet:
+    """The stretch of `text` that holds most of the words, about `chars` long.
 
     Without a match it is the beginning of `otherwise` (the page's description), or of the text.
     """
-    wanted = list(dict.fromkeys(words))[:16]
-    matches = _find(text, wanted)
-    if not matches:
-        if otherwise:
-            marked = _find(otherwise, wanted)
-            return _cut(otherwise, 0, chars, marked)
-        return _cut(text, 0, chars, [])
-    return _cut(text, _best_start(matches, wanted, chars), chars, matches)
+    matches = matcher.find(text)
+    if matches:
+        return _cut(text, _best_start(matches, matcher.words, chars), chars, matches)
+    if otherwise:
+        return _cut(otherwise, 0, chars, matcher.find(otherwise))
+    return _cut(text, 0, chars, ())
 
 
-def marked(text: str, words: Sequence[str], chars: int = 200) -> Snippet:
+def marked(text: str, matcher: Matcher, chars: int = 200) -> Snippet:
     """A short text (a title) with its matches."""
-    return _cut(text, 0, chars, _find(text[: 2 * chars], list(dict.fromkeys(words))[:16]))
-
-
-def _find(text: str, words: Sequence[str]) -> list[tuple[int, int, int]]:
-    """(start, end, which word) of matches, in order of place."""
-    known: dict[str, bool] = {}
-    found: list[tuple[int, int, int]] = []
-    missing = list(enumerate(words))
-    for piece, fold in _readings(text, missing):
-        _scan(fold(piece), missing, known, found)
-        seen = {which for _, _, which in found}
-        missing[:] = [pair for pair in missing if pair[0] not in seen]
-        if not missing:
-            break
-    found.sort()
-    return found
-
-
-def _readings(text: str, missing: Sequence[tuple[int, str]]) -> Iterator[tuple[str, Callable[[str], str]]]:
-    """The text as it is looked at until every word is found: its beginning, all, its beginning without accents."""
-    head = text[:_FIRST]
-    yield head, _lower
-    if len(text) > _FIRST:
-        yield text, _lower
-    if not head.isascii() and any(word.isascii() for _, word in missing):
-        yield head, _plain
-
-
-def _scan(
-    folded: str, words: Sequence[tuple[int, str]], known: dict[str, bool], found: list[tuple[int, int, int]]
-) -> None:
-    """Add the places of some words to `found`."""
-    size = len(folded)
-    for which, word in words:
-        needle = word[:-1] if len(word) > 3 and word[-1] in "iy" else word
-        pairs = has_cjk(word)
-        at, matches = folded.find(needle), 0
-        for _ in range(_TRIES if len(needle) > 2 or pairs else _TRIES // 4):
-            if at < 0 or matches == _MATCHES:
-                break
-            end = at + len(needle)
-            if pairs:
-                found.append((at, end, which))
-                matches += 1
-            elif at == 0 or not folded[at - 1].isalnum():
-                while end < size and folded[end].isalnum() and end - at < 64:
-                    end += 1
-                if _is_word(folded[at:end], word, known):
-                    found.append((at, end, which))
-                    matches += 1
-            at = folded.find(needle, end)
-
-
-def _is_word(piece: str, word: str, known: dict[str, bool]) -> bool:
-    if piece == word:
-        return True
-    key = f"{word}\n{piece}"
-    answer = known.get(key)
-    if answer is None:
-        answer = known[key] = words_of(piece) == [word]
-    return answer
-
-
-def _lower(text: str) -> str:
-    """Lower case, of the same length, so that places agree (U+0130 alone would grow)."""
-    return text.lower() if text.isascii() else text.replace("\u0130", "I").lower()
+    return _cut(text, 0, chars, matcher.find(text[: 2 * chars]))
 
 
 def _plain(text: str) -> str:
-    """Lower case without accents, of the same length."""
-    return _lower(text).translate(_FOLD)
+    """Lower case without accents, of the same length, so that places agree (U+0130 alone would grow)."""
+    return text.replace("\u0130", "I").lower().translate(_FOLD)
 
 
 def _fold_table() -> dict[int, str]:
@@ -145,7 +165,7 @@ def _fold_table() -> dict[int, str]:
 _FOLD = _fold_table()
 
 
-def _best_start(matches: Sequence[tuple[int, int, int]], words: Sequence[str], chars: int) -> int:
+def _best_start(matches: Sequence[Match], words: Sequence[str], chars: int) -> int:
     """Where the stretch begins that holds most: distinct words first (longer ones say more), then matches, then
     early.
     """
@@ -170,7 +190,7 @@ def _best_start(matches: Sequence[tuple[int, int, int]], words: Sequence[str], c
     return best
 
 
-def _cut(text: str, match: int, chars: int, matches: Sequence[tuple[int, int, int]]) -> Snippet:
+def _cut(text: str, match: int, chars: int, matches: Sequence[Match]) -> Snippet:
     """About `chars` characters around `match`, cut between words, on one line, with the ranges that match."""
     start = max(0, match - chars // 5)
     if start:

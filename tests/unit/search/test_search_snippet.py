@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cobnut.index.schema import words_of
-from cobnut.search.snippet import Snippet, marked, snippet
+from cobnut.search.snippet import Matcher, Snippet, marked, snippet
 
 FILLER = "Nothing to see in this sentence at all. " * 40
 
 
 def cut(text: str, query: str, **more: int) -> Snippet:
-    return snippet(text, words_of(query), **more)
+    return snippet(text, Matcher(words_of(query), query), **more)
 
 
 def marks(found: Snippet) -> list[str]:
@@ -32,6 +32,7 @@ def test_the_best_stretch_is_shown_and_marked() -> None:
 def test_stems_accents_and_case_are_followed() -> None:
     assert marks(cut("Libraries, a LIBRARY, librarian", "library")) == ["Libraries", "LIBRARY"]
     assert marks(cut("Ein Café in der Straße, ΚΑΦΈΣ", "cafe")) == ["Café"]
+    assert marks(cut("Die Zusammenführung der Wörter", "zusammenführung wörter")) == ["Zusammenführung", "Wörter"]
     assert marks(cut("The İstanbul line: İİİ walnut", "walnut")) == ["walnut"]
 
 
@@ -47,9 +48,9 @@ def test_chinese_and_japanese_are_marked_without_spaces() -> None:
 
 
 def test_without_a_match_the_description_or_the_beginning_is_shown() -> None:
-    assert snippet("Text begins here", ["absent"], otherwise="Described so").text == "Described so"
-    assert snippet("Text begins here", ["absent"]).text == "Text begins here"
-    assert snippet("", ["absent"]).text == ""
+    assert snippet("Text begins here", Matcher(["absent"]), otherwise="Described so").text == "Described so"
+    assert snippet("Text begins here", Matcher(["absent"])).text == "Text begins here"
+    assert snippet("", Matcher(["absent"])).text == ""
 
 
 def test_html_is_escaped_inside_and_outside_of_marks() -> None:
@@ -66,7 +67,7 @@ def test_a_match_late_in_a_long_text_is_found() -> None:
 
 
 def test_a_title_is_marked() -> None:
-    assert marked("All about Walnuts", words_of("walnut")).to_html() == "All about <mark>Walnuts</mark>"
+    assert marked("All about Walnuts", Matcher(["walnut"])).to_html() == "All about <mark>Walnuts</mark>"
 
 
 _TEXT = st.text(alphabet=st.sampled_from("ab cé\n漢字İß<&'.\u0301"), max_size=400)
@@ -74,7 +75,7 @@ _TEXT = st.text(alphabet=st.sampled_from("ab cé\n漢字İß<&'.\u0301"), max_si
 
 @given(_TEXT, _TEXT, st.integers(20, 300))
 def test_ranges_lie_in_order_inside_the_text(text: str, query: str, chars: int) -> None:
-    found = snippet(text, words_of(query), chars=chars)
+    found = snippet(text, Matcher(words_of(query), query), chars=chars)
     at = 0
     for start, end in found.ranges:
         assert at <= start < end <= len(found.text)
