@@ -148,7 +148,8 @@ def command_page(name: str, command: click.Command, parent: click.Context, level
     usage = command.get_usage(context).removeprefix("Usage: ")
     text = inspect.cleandoc(command.help or command.short_help or "").replace("\b\n", "")
     yield f"\n{'#' * level} {context.command_path}\n\n    {' '.join(usage.split())}\n\n{text}\n"
-    rows = [r for p in command.get_params(context) if (r := p.get_help_record(context)) and "--help" not in r[0]]
+    records = [p.get_help_record(context) for p in command.get_params(context)]
+    rows = [r for r in records if r and r[1] and "--help" not in r[0]]
     if rows:
         yield "\n" + grid(("option", "meaning"), ((f"`{option}`", meaning) for option, meaning in rows))
     if isinstance(command, click.Group):
