@@ -89,14 +89,18 @@ def _codec(charset: str) -> str:
     return str(webencodings.lookup(charset).codec_info.name)
 
 
-@lru_cache(maxsize=1024)
 def header_charset(content_type: str) -> str | None:
     """The charset that a Content-Type names, as `charset_of_label`; None when it names none that is known.
 
     >>> header_charset('text/html; charset="ISO-8859-1"')
     'windows-1252'
     """
-    match = _CHARSET.search(content_type[:1_000])
+    return _header_charset(content_type[:1_000])
+
+
+@lru_cache(maxsize=1024)
+def _header_charset(content_type: str) -> str | None:
+    match = _CHARSET.search(content_type)
     return None if match is None else charset_of_label((match[1] or match[2] or match[3] or "").strip())
 
 
@@ -170,7 +174,7 @@ def _tally(text: str) -> tuple[int, int]:
 
 
 def _undeclared(body: bytes, host: str | None) -> Decoded:
-    if b"\x1b$" in body and _guess(body, body.index(b"\x1b$"), host).lower() == "iso-2022-jp":
+    if b"\x1b" in body and b"\x1b$" in body and _guess(body, body.index(b"\x1b$"), host).lower() == "iso-2022-jp":
         return Decoded(decode_as(body, "iso-2022-jp"), "iso-2022-jp", "guess")  # all its bytes are ASCII
     try:
         return Decoded(body.decode(), "utf-8", "utf8")

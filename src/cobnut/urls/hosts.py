@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
-from cobnut.urls.parse import CLEAN, is_web, parse, split
+from cobnut.urls.parse import clean, is_web, parse, split
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
@@ -32,11 +32,9 @@ _PORTS = {"http": 80, "https": 443}
 
 def _parts(url: str) -> tuple[str, str, str]:
     """(scheme, host, port with colon or ""), after parsing where `url` is not plainly in WHATWG form."""
-    match = CLEAN.fullmatch(url)
-    if match is not None:
-        scheme, host, port, _rest = match.groups()
-        if "xn--" not in host:
-            return scheme, host, port or ""
+    parts = clean(url)
+    if parts is not None:
+        return parts[:3]
     parsed = parse(url)
     if parsed is None or not is_web(parsed):
         return "", "", ""

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from cobnut.urls import hosts
 from cobnut.urls.nearest import unknown_name
-from cobnut.urls.parse import CLEAN, is_web, parse, split, without_fragment
+from cobnut.urls.parse import MAX_HOST_CHARS, MAX_URL_CHARS, clean, is_web, parse, split, without_fragment
 
 Rule = Callable[[str], str]
 """Takes and gives an http or https URL in WHATWG form, without user info and fragment. Must not raise."""
@@ -28,6 +28,8 @@ Normalizer = Callable[[str], str | None]
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE = re.compile("%(?:[0-9A-Fa-f]{2})?")
+_NO_PLACE = re.compile(r"[\[\]|^`{}\\]")
+_PLACED = {ord(character): f"%{ord(character):02X}" for character in "[]|^`{}\\"}
 _MAX_RUNS = 4
 
 SESSION_NAMES = frozenset(
@@ -49,12 +51,20 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def basic(url: str) -> str:
-    """Escapes in upper case, those of unreserved characters decoded (RFC 3986 6.2.2), bare percent signs encoded.
+    """Escapes in upper case, those of unreserved characters decoded, and what no URL may hold encoded.
 
-    >>> basic("http://h/%7efoo/%2f?a=%zz")
-    'http://h/~foo/%2F?a=%25zz'
+    The first two are RFC 3986 6.2.2. The third: browsers send brackets, bars, braces and bare percent signs as is,
+    but RFC 3986 (2.2, 3.3, 3.4) has no place for them in a path or query, so that `a[]=1` can only mean `a%5B%5D=1`.
+
+    >>> basic("http://h/%7efoo/%2f?a[]=%zz")
+    'http://h/~foo/%2F?a%5B%5D=%25zz'
     """
-    return _ESCAPE.sub(_escape, url) if "%" in url else url
+    if "%" in url:
+        url = _ESCAPE.sub(_escape, url)
+    path = url.find("/", 8)  # a host has at least one character
+    if _NO_PLACE.search(url, path) is not None:
+        url = url[:path] + url[path:].translate(_PLACED)
+    return url
 
 
 def _cut(url: str) -> tuple[str, str, str]:
@@ -168,14 +178,17 @@ def normalize_parsed(parsed: str, rules: Sequence[Rule]) -> str | None:
     if not is_web(parsed):
         return None
     url = bare(parsed)
+    if len(url) > MAX_URL_CHARS or (url.find("/", 8) > MAX_HOST_CHARS and len(split(url)[2]) > MAX_HOST_CHARS):
+        return None
     if len(rules) == 1 and rules[0] is basic:
-        return basic(url)  # it changes nothing that the parser looks at: no second look is needed
+        url = basic(url)  # it changes nothing that the parser looks at: no second look is needed
+        return url if len(url) <= MAX_URL_CHARS else None
     for _ in range(_MAX_RUNS):
         before = url
         for rule in rules:
             url = rule(url)
         if url == before:
-            return url
+            return url if len(url) <= MAX_URL_CHARS else None
         again = parse(url)
         if again is None or not is_web(again):
             return None
@@ -194,10 +207,8 @@ def compile_normalizer(names: tuple[str, ...]) -> Normalizer:
     plain = names == ("basic",)
 
     def normalize(url: str) -> str | None:
-        if plain:
-            match = CLEAN.fullmatch(url)
-            if match is not None and "xn--" not in match[2]:
-                return url
+        if plain and clean(url) is not None:
+            return url
         parsed = parse(url)
         return None if parsed is None else normalize_parsed(parsed, rules)
 

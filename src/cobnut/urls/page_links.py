@@ -11,27 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cobnut.urls.parse import CLEAN, MAX_URL_CHARS, parse, without_fragment
-from cobnut.urls.resolve import Forms, UrlForms, forms, host_facts, resolve
+from cobnut.urls.parse import MAX_URL_CHARS, clean, parse, without_fragment
+from cobnut.urls.resolve import Forms, UrlForms, clean_forms, forms, resolve
 
 _DIRECT = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_~-")
 
 
 class PageBase:
-    """What references on one page are joined to: its base URL, taken apart once. Without use when `url` is None."""
+    """What references on one page are joined to: its base URL, taken apart once. `url` is "" when it is none."""
 
     __slots__ = ("charset", "folder", "origin", "page", "scheme", "url")
 
     def __init__(self, base: str, charset: str) -> None:
         self.charset = charset
-        self.url = parse(base)
+        self.url = (parse(base) if len(base) <= MAX_URL_CHARS else None) or ""
         self.scheme = self.origin = self.folder = self.page = ""
-        plain = "" if self.url is None else without_fragment(self.url)
-        match = CLEAN.fullmatch(plain)
-        if match is not None and "xn--" not in match[2]:
+        plain = without_fragment(self.url)
+        parts = clean(plain)
+        if parts is not None:
             path = plain.partition("?")[0]
-            self.scheme = match[1]
-            self.origin = plain[: match.start(4)]
+            self.scheme = parts[0]
+            self.origin = plain.removesuffix(parts[3])
             self.folder = path[: path.rindex("/") + 1]
             self.page = plain
 
@@ -74,7 +74,7 @@ def resolve_all(
             continue
         result = _plain_forms(page, href) if plain else None
         if result is None:
-            url = None if page.url is None else resolve(page.url, href, charset)
+            url = resolve(page.url, href, charset)
             result = None if url is None else make_forms(url, resolved=True)
         known[href] = result
         found.append(result)
@@ -83,11 +83,5 @@ def resolve_all(
 
 def _plain_forms(page: PageBase, href: str) -> UrlForms | None:
     text = page.candidate(href)
-    match = CLEAN.fullmatch(text)
-    if match is None:
-        return None
-    scheme, host, port, rest = match.groups()
-    if "xn--" in host or len(text) > MAX_URL_CHARS:
-        return None
-    name, bucket = host_facts(host)
-    return UrlForms(text, text, f"{name}){scheme}{port or ''}{rest}", host, bucket)
+    parts = clean(text)
+    return None if parts is None else clean_forms(text, parts)

@@ -5,6 +5,8 @@ white space at the ends and tabs and line breaks inside are removed, backslashes
 the host are ignored, hosts are lower-cased and put into their ASCII form, numbers that mean an IPv4 address become
 one, dot segments are resolved, and what has to be encoded is. What the parser refuses is refused.
 
+Sizes are bounded here, because a page can be hostile: of references, of URLs and of hosts.
+
 A *clean* URL is one that the parser and the `basic` normalizer would return unchanged, and that can be told by one
 regular expression: nearly all links are clean, and a match costs a quarter of a parse. A property test holds
 expression and parser together.
@@ -21,9 +23,15 @@ from ada_url import join_url, normalize_url
 MAX_URL_CHARS = 16_384
 """No URL longer than this is made: a page with a long base and thousands of short links would grow without bound."""
 
+MAX_REFERENCE_CHARS = 65_536
+"""No reference longer than this is looked at: `data:` and white space may be long, and lead nowhere."""
+
+MAX_HOST_CHARS = 254
+"""No host longer than this is taken: no name server knows one (RFC 1035 2.3.4; 253 and a dot at the end)."""
+
 _ESCAPE = "%(?:[89A-F][0-9A-F]|2[0-9A-CF]|3[A-F])"  # upper case, and of no unreserved character
-_SEGMENT = rf"(?:(?:[A-Za-z0-9_~!$&'()*+,;=:@|\[\]-]|{_ESCAPE})(?:[A-Za-z0-9._~!$&'()*+,;=:@|\[\]-]|{_ESCAPE})*+)?"
-_QUERY = rf"(?:\?(?:[A-Za-z0-9._~!$&()*+,;=:@|/?\[\]-]|{_ESCAPE})*+)?"
+_SEGMENT = rf"(?:(?:[A-Za-z0-9_~!$&'()*+,;=:@-]|{_ESCAPE})(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|{_ESCAPE})*+)?"
+_QUERY = rf"(?:\?(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|{_ESCAPE})*+)?"
 
 CLEAN = re.compile(
     r"(https?)://"
@@ -31,9 +39,24 @@ CLEAN = re.compile(
     r"(:(?:[1-9][0-9]{3}|[1-5][0-9]{4}))?"  # never a default port
     rf"((?:/{_SEGMENT})++{_QUERY})"
 )
-"""Groups: scheme, host, port with its colon or None, path with query. A host with `xn--` still needs the parser."""
+"""Groups: scheme, host, port with its colon or None, path with query. Used through `clean`."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> tuple[str, str, str, str] | None:
+    """(scheme, host, port with `:` or "", path and the rest) of a clean URL; None where the parser is needed.
+
+    >>> clean("http://example.org/a?b"), clean("http://example.org/./a")
+    (('http', 'example.org', '', '/a?b'), None)
+    """
+    match = CLEAN.fullmatch(text)
+    if match is None:
+        return None
+    scheme, host, port, rest = match.groups()
+    if "xn--" in host or len(host) > MAX_HOST_CHARS or len(text) > MAX_URL_CHARS:
+        return None
+    return scheme, host, port or "", rest
 
 
 def parse(text: str) -> str | None:

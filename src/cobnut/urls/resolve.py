@@ -22,7 +22,7 @@ import msgspec
 from cobnut.urls.hosts import bucket_of
 from cobnut.urls.keys import host_key, key_to_url, url_key
 from cobnut.urls.normalizers import compile_normalizer, find_rule, normalize_parsed
-from cobnut.urls.parse import CLEAN, MAX_URL_CHARS, is_web, join, parse, split, without_fragment
+from cobnut.urls.parse import MAX_REFERENCE_CHARS, MAX_URL_CHARS, clean, is_web, join, parse, split, without_fragment
 from cobnut.urls.query_charset import encode_query, output_codec
 
 __all__ = ["UrlForms", "compile_forms", "forms", "key_to_url", "normalize", "resolve", "stored_url", "url_key"]
@@ -61,24 +61,37 @@ def host_facts(host: str) -> tuple[str, int]:
     return facts
 
 
-def resolve(base: str, href: str, charset: str = "utf-8") -> str | None:
-    """The absolute URL that `href` means on the page `base`, as it is requested, without fragment; None when
-    refused.
+def clean_forms(text: str, parts: tuple[str, str, str, str]) -> UrlForms:
+    """The forms of a clean URL under the default rules: it is its own normalised form. `parts` are `parse.clean`'s."""
+    scheme, host, port, rest = parts
+    name, bucket = host_facts(host)
+    return UrlForms(text, text, f"{name}){scheme}{port}{rest}", host, bucket)
 
-    `charset` is that of the page: the query is encoded in it, as browsers do. White space and control characters
-    are treated as the URL standard says. Refused is what the standard's parser refuses, and what is longer than
-    16,384 characters.
+
+def resolve(base: str, href: str, charset: str = "utf-8") -> str | None:
+    """The absolute URL that `href` means on the page `base`, as it is requested, without fragment; None when refused.
+
+    `charset` is that of the page: the query is encoded in it, as browsers do. White space and control characters are
+    treated as the URL standard says. On a `base` that is no URL, absolute references still resolve. Refused is what the
+    standard's parser refuses, and what is longer than 16,384 characters.
 
     >>> resolve("http://example.org/list/", "  ../a b#top ")
     'http://example.org/a%20b'
     """
+    if len(href) > MAX_REFERENCE_CHARS:
+        return None
     if charset != "utf-8" and not href.isascii() and (codec := output_codec(charset)) is not None:
         coded = encode_query(href, codec)
         if coded is not href:
-            url = join(base, coded)
+            url = _absolute(base, coded)
             if url is None or is_web(url):
                 return _kept(url)
-    return _kept(join(base, href))
+    return _kept(_absolute(base, href))
+
+
+def _absolute(base: str, href: str) -> str | None:
+    found = join(base, href) if len(base) <= MAX_URL_CHARS else None
+    return parse(href) if found is None else found
 
 
 def _kept(url: str | None) -> str | None:
@@ -104,13 +117,8 @@ def compile_forms(normalizers: tuple[str, ...] = ("basic",)) -> Forms:
     plain = normalizers == ("basic",)
 
     def make(text: str, resolved: bool = False) -> UrlForms | None:
-        if plain:
-            match = CLEAN.fullmatch(text)
-            if match is not None:
-                scheme, host, port, rest = match.groups()
-                if "xn--" not in host and len(text) <= MAX_URL_CHARS:
-                    name, bucket = host_facts(host)
-                    return UrlForms(text, text, f"{name}){scheme}{port or ''}{rest}", host, bucket)
+        if plain and (parts := clean(text)) is not None:
+            return clean_forms(text, parts)
         url = text if resolved else _kept(parse(text))
         if url is None:
             return None

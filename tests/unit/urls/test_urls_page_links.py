@@ -22,6 +22,7 @@ BASES = st.sampled_from(
         "https://h?q",
         "mailto:a@b",
         "nonsense",
+        "http://h/" + "a" * 20_000,
     ]
 )
 PIECES = st.sampled_from(
@@ -50,6 +51,7 @@ def one_by_one(base: str, hrefs: list[str], charset: str) -> list[UrlForms | Non
 
 @settings(max_examples=2500)
 @given(BASES, st.lists(HREFS, max_size=5), st.sampled_from(["utf-8", "windows-1252", "shift_jis"]))
+@example("nonsense", ["http://x/", "HTTP://x/", "x", "//x/"], "utf-8")
 @example("http://h/a?b", ["#", "", "?", "x#y#z"], "utf-8")
 @example("https://h/a/b", ["//x/y", "///x/y", "/\\x", "a:b", "http:c", "https:d"], "utf-8")
 @example("http://h/a/b", ["..", ".", "...", "a/..", "-", "~", "_x", "1"], "utf-8")

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cobnut.errors import InputError
-from cobnut.urls.parse import MAX_URL_CHARS
+from cobnut.urls.parse import MAX_REFERENCE_CHARS, MAX_URL_CHARS
 from cobnut.urls.resolve import compile_forms, forms, normalize, resolve, stored_url, url_key
 
 BASE = "http://example.org/dir/page.html?q#top"
@@ -53,8 +53,20 @@ def test_what_cannot_be_parsed_is_refused(href: str) -> None:
 
 
 def test_a_base_that_is_no_url_refuses_what_is_relative() -> None:
-    assert resolve("", "a") is None
-    assert resolve("mailto:a@b", "c") is None
+    for base in ("", "mailto:a@b", "http://h/" + "a" * MAX_URL_CHARS):
+        assert resolve(base, "a") is None
+        assert resolve(base, "http://h/./é?é", "latin1") == "http://h/%C3%A9?%E9"
+
+
+def test_sizes_are_bounded() -> None:
+    assert resolve("http://h/", " " * MAX_REFERENCE_CHARS + "a") is None
+    host = ".".join(["a" * 63] * 4)[:253]
+    assert normalize(f"http://{host}./a") == f"http://{host}./a"
+    for long in (f"http://{host}aa/", f"http://{host}aa:8080/", f"https://é{host}aaa/"):
+        assert normalize(long) is None
+        assert forms(long) is None
+    assert normalize("http://h/" + "a" * MAX_URL_CHARS) is None
+    assert normalize("http://h/" + "%" * (MAX_URL_CHARS - 100)) is None, "too long once it is written out"
 
 
 def test_other_schemes_resolve_but_have_no_page_forms() -> None:
@@ -87,6 +99,9 @@ def test_a_long_base_does_not_grow_without_bound() -> None:
         ("http://h/100%?a=%", "http://h/100%25?a=%25"),
         ("http://h/%25%37%65", "http://h/%257e"),
         ("http://h//a//b", "http://h//a//b"),
+        ("http://h/a[1]|^`{}?a[]={|}^`\\", "http://h/a%5B1%5D%7C%5E%60%7B%7D?a%5B%5D=%7B%7C%7D%5E%60%5C"),
+        ("http://{}/", "http://{}/"),
+        ("http://[::1]/", "http://[::1]/"),
         ("http://h/?b=1&a=2&&", "http://h/?b=1&a=2&&"),
         ("http://1.2.3.4./", "http://1.2.3.4/"),
         ("http://[::FFFF:1.2.3.4]/", "http://[::ffff:102:304]/"),
