@@ -7,19 +7,23 @@ environment; 70 a fault of Cobnut itself; 130 interrupted. Whatever goes wrong i
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 import cobnut
+from cobnut.cli.groups import HintingGroup
 from cobnut.cli.stopping import INTERRUPTED
 from cobnut.errors import CobnutError
 
 INTERNAL = 70
+
+_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "crawl": ("crawl", "Crawl from seeds to a searchable index, or go on with it."),
@@ -46,7 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Every command, in the order of `--help`: its module in `cli.commands`, and its line."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(HintingGroup):
     """A group whose commands are imported when they are called; `--help` reads the table above."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -61,26 +65,10 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name in the error."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(f"no command is called {args[0]!r}{nearest(args[0], COMMANDS)}", ctx)
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table, without importing anything."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-
-
-def nearest(word: str, known: Sequence[str] | dict[str, Any]) -> str:
-    """`, did you mean X?`, or nothing when nothing is near."""
-    import difflib
-
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else "; `cobnut --help` lists the commands"
 
 
 @click.group(
@@ -101,6 +89,9 @@ def cli(ctx: click.Context) -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Runs one command line; its exit code. The entry point of the program."""
     words = sys.argv[1:] if args is None else list(args)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a page's characters must not end a command
     if "_COBNUT_COMPLETE" in os.environ:
         cli.main(words, prog_name="cobnut")  # click's shell completion; ends the process
     try:
@@ -120,6 +111,12 @@ def main(args: Sequence[str] | None = None) -> int:
         return _told("interrupted", INTERRUPTED)
     except BrokenPipeError:
         return _quiet()
+    except OSError as error:
+        return (
+            _told(f"{error.strerror or error}: {error.filename or 'output'}", 4)
+            if error.errno in _MACHINE
+            else (_internal(error))
+        )
     except MemoryError:
         return _told("out of memory; lower storage.memory_mib, or the number of workers", 4)
     except Exception as error:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def print_report(report: StepReport, as_json: bool = False) -> None:
     """Prints a step's report."""
     if as_json:
-        import json
-
         import msgspec
 
-        click.echo(json.dumps(msgspec.to_builtins(report), ensure_ascii=False, default=str))
+        from cobnut.cli.rows import json_line
+
+        click.echo(json_line(msgspec.to_builtins(report)))
         return
     for line in report.messages:
         click.echo(f"cobnut {report.stage}: {plain(line)}", err=True)

@@ -45,9 +45,14 @@ def print_json(rows: Iterable[Row]) -> int:
     """One object a line; rows printed."""
     count = 0
     for row in rows:
-        print(json.dumps({name: data(value) for name, value in row.items()}, ensure_ascii=False))
+        print(json_line({name: data(value) for name, value in row.items()}))
         count += 1
     return count
+
+
+def json_line(value: Any) -> str:
+    """A value as JSON on one line; on a terminal in ASCII, since a terminal obeys some characters beyond it."""
+    return json.dumps(value, ensure_ascii=sys.stdout.isatty() or sys.stdout.encoding.lower() not in ("utf-8", "utf8"))
 
 
 def print_csv(rows: Iterable[Row], columns: Sequence[str] | None = None) -> int:
@@ -66,6 +71,8 @@ def print_csv(rows: Iterable[Row], columns: Sequence[str] | None = None) -> int:
 
 
 def _csv(value: Any) -> Any:
+    if isinstance(value, str) and sys.stdout.isatty():
+        return plain(value)
     if isinstance(value, (dict, list)):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):

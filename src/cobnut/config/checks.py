@@ -7,7 +7,6 @@ Not here: types and unknown names (`config.load`).
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 from collections.abc import Callable
@@ -172,6 +171,8 @@ def _url(value: str) -> str | None:
 def _nameserver(value: str) -> str | None:
     text = value.strip()
     host, _, port = text.rpartition(":") if text.count(":") == 1 or "]:" in text else (text, "", "")
+    import ipaddress
+
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:

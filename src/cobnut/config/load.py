@@ -9,7 +9,6 @@ Not here: which settings there are (`config.sections`), which values are sane (`
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,6 +95,8 @@ def default_of(key: str) -> Any:
 
 def nearest_key(key: str) -> str | None:
     """The known key most like an unknown one."""
+    import difflib  # only on the way to an error
+
     key = key.lower()
     close: list[str] = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.6)
     if close:
@@ -209,11 +210,18 @@ def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterat
         section, key = match[1].lower(), match[2].lower()
         if section in Settings.__struct_fields__:
             yield _Given(f"{section}.{key}", environ[name], name, True)
-        elif near := difflib.get_close_matches(section, Settings.__struct_fields__, n=1, cutoff=0.7):
+        elif near := _nearest_section(section):
             problems.append(
                 f"no section is called {section!r} ({name}): "
-                f"the nearest known one is {nearest_key(f'{near[0]}.{key}') or near[0]}"
+                f"the nearest known one is {nearest_key(f'{near}.{key}') or near}"
             )
+
+
+def _nearest_section(section: str) -> str | None:
+    import difflib
+
+    close = difflib.get_close_matches(section, Settings.__struct_fields__, n=1, cutoff=0.7)
+    return close[0] if close else None
 
 
 def _converted(given: _Given) -> Any:

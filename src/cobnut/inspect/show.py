@@ -84,17 +84,37 @@ def data(value: Any) -> Any:
     return value
 
 
+_RULES = {
+    "scheme": "Neither http nor https (urls.filters: scheme).",
+    "length": "Longer than urls.max_length (urls.filters: length).",
+    "suffix": "Its path ends in one of urls.deny_suffixes (urls.filters: suffix).",
+    "repeat": "A part of its path repeats itself, as in a trap (urls.filters: repeat).",
+    "scope": "Outside what the crawl is about (crawl.scope).",
+}
+
+
 def reason_text(reason: str | None) -> str | None:
     """The documented sentence of a reason; a number or a rule's name in it is taken into account.
 
-    >>> reason_text("http_404")
-    'The server refused; the number stands in the reason (http_401, http_403, http_404, http_410 …).'
+    >>> reason_text("http_404"), reason_text("filtered_by:scope")
+    ('The server answered 404 (Not Found).', 'Outside what the crawl is about (crawl.scope).')
     """
     if reason is None:
         return None
-    name = reason.partition(":")[0]
+    name, _, rule = reason.partition(":")
+    if name == "filtered_by" and rule:
+        return _RULES.get(rule, f"The URL filter `{plain(rule)}` refuses it.")
     if name in REASONS:
         return REASONS[name]
-    if name.startswith("http_4"):
-        return REASONS["http_4xx"]
-    return REASONS["http_5xx"] if name.startswith("http_5") else None
+    if name.startswith("http_") and name[5:].isdecimal():
+        return f"The server answered {name[5:]}{_phrase(int(name[5:8]))}."
+    return None
+
+
+def _phrase(status: int) -> str:
+    import http
+
+    try:
+        return f" ({http.HTTPStatus(status).phrase})"
+    except ValueError:
+        return ""

@@ -166,6 +166,8 @@ def _counted(table: Table, files: Sequence[Path], now_ms: int) -> Stats:
                 f'SELECT "{column}", count(*) AS n FROM {source} WHERE "{column}" IS NOT NULL '
                 f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {MOST_GROUPS}"
             ).fetchall()
+            if rows and all(isinstance(value, int) for value, _ in rows):
+                rows.sort()
             if rows:
                 found[f"by_{column}"] = {str(value): int(count) for value, count in rows}
     return found

@@ -14,6 +14,7 @@ from typing import Any
 from cobnut.config.durations import show_duration
 from cobnut.inspect.evidence import Evidence, Row
 from cobnut.inspect.show import iso_time, plain, reason_text, score_text
+from cobnut.urls.hosts import port_of
 from cobnut.urls.keys import key_to_url
 
 _WIDTH = 13
@@ -121,7 +122,7 @@ def _discovery(evidence: Evidence) -> Iterator[str]:
         return
     text = f"{_time(page['discovered_at'])}"
     if page["discovered_via"]:
-        text += f" through a {page['discovered_via']}"
+        text += f" {'as' if page['discovered_via'] == 'seed' else 'through'} a {page['discovered_via']}"
     source = page["discovered_from"]
     if source:
         text += f" on {plain(key_to_url(source))}"
@@ -216,6 +217,10 @@ def _visit(row: Row, key: str) -> str:
         text += ", cut"
     if row["redirect_url"]:
         text += f", to {plain(row['redirect_url'])}"
+    if row["reason"] == "private_address" and row["address"]:
+        from cobnut.urls.addresses import AddressGuard
+
+        return f"{text}; {plain(AddressGuard().check(row['address'], port_of(row['url']), row['host']) or '')}"
     return text + (f", from {plain(row['address'])}" if row["address"] else "")
 
 

@@ -61,6 +61,7 @@ def test_every_option_has_its_sentence() -> None:
     ("args", "line"),
     [
         (["creat", "x"], "cobnut: no command is called 'creat'; did you mean create?"),
+        (["read", "crawldbb", "x"], "cobnut: no command is called 'crawldbb': read; did you mean crawldb?"),
         (["create", "--bogus", "x"], "cobnut: no such option --bogus: create; see `cobnut create --help`"),
         (
             ["config", "show", "--orign"],

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
+from cobnut.cli.groups import HintingGroup
 from cobnut.cli.options import json_option, set_option, settings_of
+from cobnut.cli.rows import json_line
 from cobnut.config.checks import value_of
 from cobnut.config.load import DEFAULT
 from cobnut.config.template import toml_value
 from cobnut.storage.layout import CrawlFolder
 
 
-@click.group("config", no_args_is_help=False)
+@click.group("config", cls=HintingGroup, no_args_is_help=False)
 def command() -> None:
     """Show the settings and where they come from."""
 
@@ -31,11 +33,9 @@ def show(crawl_dir: Path | None, origin: bool, changed: bool, as_json: bool, ove
     loaded = settings_of(crawl_dir, overrides)
     keys = [k for k, by in loaded.origins.items() if not changed or by != DEFAULT]
     if as_json:
-        import json
-
         for key in keys:
             line = {"key": key, "value": value_of(loaded.settings, key), "origin": loaded.origins[key]}
-            click.echo(json.dumps(line, ensure_ascii=False))
+            click.echo(json_line(line))
         return
     for key in keys:
         text = f"{key} = {toml_value(value_of(loaded.settings, key))}"

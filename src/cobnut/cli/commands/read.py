@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from cobnut.cli.options import Opened, dir_argument, json_option, on_crawl, opened, set_option, settings_of
+from cobnut.cli.groups import HintingGroup
+from cobnut.cli.options import (
+    Opened,
+    dir_argument,
+    json_option,
+    on_crawl,
+    opened,
+    set_option,
+    settings_of,
+)
 from cobnut.cli.rows import (
     BRIEF,
     Row,
+    json_line,
     print_csv,
     print_json,
     print_one_below_the_other,
@@ -64,7 +74,7 @@ def questions(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.group("read", no_args_is_help=False)
+@click.group("read", cls=HintingGroup, no_args_is_help=False)
 def command() -> None:
     """Look into a table, a segment or the index.
 
@@ -146,7 +156,7 @@ def read_segment(
         for one in segments
         for row in _written_out(tables.rows_of_segment(one, chosen, selection).as_dicts())
     )
-    return _print_rows(rows, chosen, output, url)
+    return _print_rows(islice(rows, output.limit_asked()), chosen, output, url)
 
 
 @command.command("index")
@@ -271,11 +281,10 @@ def _print_rows(rows: Iterator[Row], table: Table, output: Output, url: str | No
         count = print_csv(rows, output.columns)
     elif url is not None and output.columns is None:
         count = 0
-        for row in rows:
-            if count:
+        for count, row in enumerate(rows, 1):
+            if count > 1:
                 click.echo()
             print_one_below_the_other(row)
-            count += 1
     else:
         limit = SHOWN if output.limit is None else output.limit
         brief = output.columns or BRIEF[table.name]
@@ -287,7 +296,7 @@ def _print_rows(rows: Iterator[Row], table: Table, output: Output, url: str | No
 
 def _print_stats(stats: Row, as_json: bool) -> int:
     if as_json:
-        click.echo(json.dumps(stats, ensure_ascii=False))
+        click.echo(json_line(stats))
     else:
         print_stats(stats)
     return 0
@@ -322,7 +331,7 @@ def _output(
         raise InputError("--json and --csv exclude each other")
     if columns is None:
         header = ("segment", *table.column_names) if table.scope == "segment" else table.column_names
-        return Output(as_json, as_csv, limit, header if as_csv and table.name != "crawldb" else None)
+        return Output(as_json, as_csv, limit, header if as_csv and not (table.name == "crawldb" and more) else None)
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
     known = list(dict.fromkeys((*more, *table.column_names)))
     for name in names:

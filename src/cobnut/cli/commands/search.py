@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cobnut.cli.options import dir_argument, json_option, set_option, settings_of
+from cobnut.cli.rows import json_line
 from cobnut.errors import InputError
 from cobnut.inspect.show import plain
 from cobnut.storage.layout import SETTINGS_FILE
@@ -44,11 +45,9 @@ def command(
     finally:
         searcher.close()
     if as_json:
-        import json
-
         from cobnut.search.answer import as_json as answer
 
-        click.echo(json.dumps(answer(results), ensure_ascii=False))
+        click.echo(json_line(answer(results)))
         return
     _print(results)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.rows import json_line
 
 
 @click.command("why")
@@ -24,9 +25,7 @@ def command(crawl_dir: Path, url: str, as_json: bool, overrides: tuple[str, ...]
     forms = forms_of(url, crawl.settings)
     evidence = gather(crawl.crawl, crawl.settings, url, forms, refusal(crawl.crawl, crawl.settings))
     if as_json:
-        import json
-
-        click.echo(json.dumps({"verdict": verdict(evidence), **plain_evidence(evidence)}, ensure_ascii=False))
+        click.echo(json_line({"verdict": verdict(evidence), **plain_evidence(evidence)}))
     else:
         for line in story(evidence):
             click.echo(line)
