@@ -9,7 +9,7 @@ from cobnut.testing.fakeweb import Answer, moved
 def test_hops_are_rows_of_their_own(bench, web):
     web.site("www.a.test", {"/": moved("http://a.test/")})
     web.site("a.test", {"/": lambda r: "home" if r.headers["host"] == "a.test" else moved("http://a.test/")})
-    report = bench.fetch("http://www.a.test/", score=5)
+    report = bench.fetch("http://www.a.test/")
     source, target = bench.row("http://www.a.test/"), bench.row("http://a.test/")
     assert (source["outcome"], source["redirect_url"]) == ("redirect_perm", "http://a.test/")
     assert source["redirect_key"] == target["url_key"]

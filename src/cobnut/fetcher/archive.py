@@ -113,13 +113,14 @@ class Archive:
         if response.had_condition:
             fields.append("Cobnut-Condition: yes")
         head = _TRANSFER_ENCODING.sub(b"X-Archive-Orig-Transfer-Encoding", response.head)
+        if not head.endswith(b"\r\n\r\n"):  # readers of archives look for CRLF
+            head = b"\r\n".join(head.replace(b"\r", b"").rstrip(b"\n").split(b"\n")) + b"\r\n\r\n"
         return self._record(fields, (head, response.body))
 
     def sync(self) -> None:
         """Makes everything written so far durable."""
         if self._file is not None:
             with io_errors(self._folder / self._name, "write"):
-                self._file.flush()
                 os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -136,7 +137,7 @@ class Archive:
         path = self._folder / self._name
         with io_errors(path, "write"):
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = open(path, "xb", buffering=1 << 18)  # noqa: SIM115 - open for the life of the part
+            self._file = open(path, "xb", buffering=0)  # noqa: SIM115 - open for the life of the part
             fsync_folder(self._folder)
         self._offset = 0
         block = "".join(f"{name}: {value}\r\n" for name, value in self._about.items()).encode()
@@ -156,13 +157,15 @@ class Archive:
         length = sum(map(len, block))
         head = "WARC/1.1\r\n" + "\r\n".join(fields) + f"\r\nContent-Length: {length}\r\n\r\n"
         packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
-        pieces = [packer.compress(b"".join((head.encode("utf-8", "replace"), *block, b"\r\n\r\n"))), packer.flush()]
+        data = packer.compress(b"".join((head.encode("utf-8", "replace"), *block, b"\r\n\r\n"))) + packer.flush()
         place = Place(self._name, self._offset)
         with io_errors(self._folder / self._name, "write"):
-            for piece in pieces:
-                self._file.write(piece)
-                self._offset += len(piece)
-                self.bytes_written += len(piece)
+            # unbuffered: what a killed process wrote is there to be read back
+            view = memoryview(data)
+            while view:
+                view = view[self._file.write(view) :]
+        self._offset += len(data)
+        self.bytes_written += len(data)
         return place
 
 

@@ -124,13 +124,16 @@ class Exchange:
         """The answer of a transfer that ended with libcurl's `code`; the exchange is free afterwards."""
         curl = self.curl
         elapsed_ms = int(curl.getinfo(pycurl.TOTAL_TIME) * 1000)
-        connected = curl.getinfo(pycurl.CONNECT_TIME) > 0
+        # a connection used again has no connect time, but a transfer on it begins
+        connected = curl.getinfo(pycurl.CONNECT_TIME) > 0 or curl.getinfo(pycurl.PRETRANSFER_TIME) > 0
         body, self._body = self._body, None
         if code and self._identity.proxy and curl.getinfo(pycurl.HTTP_CONNECTCODE) not in (0, 200):
             self.status, self._stop = None, "proxy_failed"  # what came is the proxy's answer to CONNECT
         if self.status is None or not self._head_done:
             if body is not None:
                 body.release()
+            if self._lines and code != TIMED_OUT:
+                self._stop = "protocol_error"  # a head without end
             reason = self._stop or curl_reason(code, connected=connected, through_proxy=bool(self._identity.proxy))
             return failure(reason, self._address, elapsed_ms, code=code, connected=connected)
         data, digest, truncated, broken = b"", None, None, False

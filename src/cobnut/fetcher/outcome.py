@@ -103,6 +103,7 @@ _CURL_REASONS: dict[int, str] = {
     91: "tls_failed",
     92: "protocol_error",
     97: "proxy_failed",
+    100: "protocol_error",
 }
 
 TIMED_OUT = 28
