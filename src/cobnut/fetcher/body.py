@@ -44,7 +44,8 @@ class Body:
         codings = [
             c for c in (p.strip().lower() for p in content_encoding.split(",")) if c not in ("", "identity", "none")
         ]
-        self._coding = codings[0] if len(codings) == 1 else ("" if not codings else "several")
+        # several codings at once are rare: the parser undoes them, the digest is of what came
+        self._coding = codings[0] if len(codings) == 1 else ""
         self._decoder: Any = None
         self._undecided = b""
         self._pieces: list[bytes] = []

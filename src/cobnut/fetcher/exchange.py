@@ -124,8 +124,8 @@ class Exchange:
         """The answer of a transfer that ended with libcurl's `code`; the exchange is free afterwards."""
         curl = self.curl
         elapsed_ms = int(curl.getinfo(pycurl.TOTAL_TIME) * 1000)
-        # a connection used again has no connect time, but a transfer on it begins
-        connected = curl.getinfo(pycurl.CONNECT_TIME) > 0 or curl.getinfo(pycurl.PRETRANSFER_TIME) > 0
+        # a connection used again has no connect time, but a request goes out on it
+        connected = curl.getinfo(pycurl.CONNECT_TIME) > 0 or curl.getinfo(pycurl.REQUEST_SIZE) > 0
         body, self._body = self._body, None
         if code and self._identity.proxy and curl.getinfo(pycurl.HTTP_CONNECTCODE) not in (0, 200):
             self.status, self._stop = None, "proxy_failed"  # what came is the proxy's answer to CONNECT
