@@ -71,16 +71,15 @@ class IndexReader:
         return self._run(self._compile(query, weights, any_word, least), limit)
 
     def find_exact(self, form: str, limit: int) -> list[tuple[int, int]]:
-        """Places of documents with this whole title, heading, anchor or URL name (see `schema.exact_form`)."""
+        """Places of documents with this whole title, anchor or URL name (see `schema.exact_form`)."""
         query = Query.term_query(self._schema, "exact", form, index_option="basic")
         hits = self._searcher.search(query, limit, count=False).hits
         return [(place.segment_ord, place.doc) for _, place in hits]
 
-    def numbers(self, name: str, candidates: Sequence[Candidate]) -> list[int]:
-        """One fast field of some candidates."""
+    def numbers(self, names: Sequence[str], candidates: Sequence[Candidate]) -> list[list[int]]:
+        """Some fast fields of some candidates, one list a field."""
         places = [tantivy.DocAddress(*candidate.place) for candidate in candidates]
-        values: list[int] = self._searcher.fast_field_values(name, places)
-        return values
+        return [self._searcher.fast_field_values(name, places) for name in names]
 
     def document(self, place: tuple[int, int]) -> StoredDocument:
         """The stored document at a place."""

@@ -36,7 +36,7 @@ FAST_FIELDS = (
 _ANALYZER = "web"
 _MAX_TOKEN_BYTES = 80
 _DESCRIPTION = (
-    "fields 1: text title headings body anchors url; raw doc url_key segment site language exact; "
+    "fields 1: text title headings body anchors url; raw doc url_key segment site language exact:t,a,u; "
     "fast "
     + " ".join(FAST_FIELDS)
     + "; analyzer simple remove_long:80 lowercase ascii_fold stem:English, cjk bigrams 1"
@@ -126,7 +126,7 @@ def sites_of(host: str) -> list[str]:
 
 
 def exact_form(kind: str, text: str) -> str | None:
-    """The value of the `exact` field for a whole title (`t`), heading (`h`), anchor (`a`) or URL name (`u`)."""
+    """The value of the `exact` field for a whole title (`t`), anchor (`a`) or URL name (`u`)."""
     words = words_of(text[:300])
     return f"{kind}:{' '.join(words)}" if words and len(words) <= 24 else None
 

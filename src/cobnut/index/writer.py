@@ -138,10 +138,10 @@ def _values(document: Document, settings: IndexSettings) -> dict[str, Any]:
         "body": _text(body, settings.max_text_chars + 1_000),
         "anchors": [_text(words, 300) for words in anchors],
         "url": cut.url_words(document.url),
-        "page_rank": document.page_rank,
-        "host_rank": document.host_rank,
-        "inlink_count": document.inlink_count,
-        "inlink_host_count": document.inlink_host_count,
+        "page_rank": max(0, document.page_rank),
+        "host_rank": max(0, document.host_rank),
+        "inlink_count": max(0, document.inlink_count),
+        "inlink_host_count": max(0, document.inlink_host_count),
         "url_length": len(document.url),
         "title_words": document.title.count(" ") + 1 if document.title else 0,
         "body_words": body.count(" ") + 1 if body else 0,
@@ -157,14 +157,13 @@ def _text(text: str, limit: int) -> str:
 
 
 def _exact(document: Document, anchors: list[str]) -> list[str]:
-    """Whole titles, anchors, headings and the URL's name, as the `exact` field takes them."""
+    """Whole titles, anchors and the URL's name, as the `exact` field takes them."""
     return list(dict.fromkeys(_exact_forms(document, anchors)))
 
 
 def _exact_forms(document: Document, anchors: list[str]) -> Iterator[str]:
     sources = chain(
         (("t", part) for part in cut.title_parts(document.title)),
-        (("h", heading) for heading in document.headings[:50]),
         (("a", words) for words in anchors),
         (("u", cut.url_name(document.url)),),
     )

@@ -1,7 +1,7 @@
 """In which order are the candidates shown, and why?
 
 The engine finds candidates by words (its score is the feature `text`); `rank` adds what the engine does not weigh:
-whether the query is the whole title, heading, anchor or name of the page, how many pages and hosts link to it, how
+whether the query is the whole title, anchor or name of the page, how many pages and hosts link to it, how
 long its address is. Every feature is a value times a weight, and the score of a hit is their sum, so that an
 explanation adds up.
 
@@ -26,7 +26,6 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 
     text: float = 10.0
     exact_title: float = 2.0
-    exact_heading: float = 0.5
     exact_anchor: float = 5.0
     exact_url: float = 1.0
     page_rank: float = 0.15
@@ -38,7 +37,6 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 FEATURES: dict[str, str] = {
     "text": "How well the words match (BM25 over title, headings, body, anchors and URL); the best document has 1.",
     "exact_title": "1 when the query is the whole title, or one part of it.",
-    "exact_heading": "1 when the query is a whole heading of the page.",
     "exact_anchor": "1 when the query is the whole text of a link to the page.",
     "exact_url": "1 when the query is the name of the page in its URL.",
     "page_rank": "Logarithm of 1 + the page's link rank (the mean page has rank 1).",
@@ -65,7 +63,8 @@ class Ranked(msgspec.Struct, frozen=True):
     features: tuple[Feature, ...] = ()
 
 
-_EXACT = (("exact_title", "t"), ("exact_heading", "h"), ("exact_anchor", "a"), ("exact_url", "u"))
+_NUMBERS = ("page_rank", "host_rank", "inlink_host_count", "url_length")
+_EXACT = (("exact_title", "t"), ("exact_anchor", "a"), ("exact_url", "u"))
 
 
 def rank(
@@ -85,20 +84,23 @@ def rank(
     if not candidates:
         return []
     columns = _features(reader, candidates, words, best)
-    ranked = []
-    for position, candidate in enumerate(candidates):
-        score = 0.0
-        for name, values in columns:
-            score += getattr(weights, name) * values[position]
-        features = (
-            tuple(Feature(name, v[position], getattr(weights, name) * v[position]) for name, v in columns)
-            if explain
-            else ()
-        )
-        ranked.append(Ranked(candidate.place, score, features))
+    scores = [0.0] * len(candidates)
+    for name, values in columns:
+        weight = getattr(weights, name)
+        scores = [score + weight * value for score, value in zip(scores, values, strict=True)]
+    ranked = [Ranked(candidate.place, score) for candidate, score in zip(candidates, scores, strict=True)]
+    if explain:
+        ranked = [
+            Ranked(item.place, item.score, _explanation(columns, weights, position))
+            for position, item in enumerate(ranked)
+        ]
     if reorder:
         ranked.sort(key=lambda r: (-r.score, r.place))
     return ranked
+
+
+def _explanation(columns: Sequence[tuple[str, list[float]]], weights: Weights, position: int) -> tuple[Feature, ...]:
+    return tuple(Feature(name, v[position], getattr(weights, name) * v[position]) for name, v in columns)
 
 
 def _features(
@@ -107,12 +109,14 @@ def _features(
     scale = best if best > 0 else 1.0
     columns: list[tuple[str, list[float]]] = [("text", [c.score / scale for c in candidates])]
     whole = " ".join(words)
+    nowhere = [0.0] * len(candidates)
     for name, kind in _EXACT:
-        found = set(reader.find_exact(f"{kind}:{whole}", 1_000)) if 0 < len(words) <= 24 else set()
-        columns.append((name, [1.0 if c.place in found else 0.0 for c in candidates]))
+        found = set(reader.find_exact(f"{kind}:{whole}", 500)) if 0 < len(words) <= 24 else set()
+        columns.append((name, [1.0 if c.place in found else 0.0 for c in candidates] if found else nowhere))
     log1p = math.log1p
-    columns.append(("page_rank", [log1p(v / 1e6) for v in reader.numbers("page_rank", candidates)]))
-    columns.append(("host_rank", [log1p(v / 1e6) for v in reader.numbers("host_rank", candidates)]))
-    columns.append(("inlink_hosts", [log1p(v) for v in reader.numbers("inlink_host_count", candidates)]))
-    columns.append(("url_length", [v / 100 for v in reader.numbers("url_length", candidates)]))
+    ranks, hosts, inlinks, lengths = reader.numbers(_NUMBERS, candidates)
+    columns.append(("page_rank", [log1p(v / 1e6) for v in ranks]))
+    columns.append(("host_rank", [log1p(v / 1e6) for v in hosts]))
+    columns.append(("inlink_hosts", [log1p(v) for v in inlinks]))
+    columns.append(("url_length", [v / 100 for v in lengths]))
     return columns

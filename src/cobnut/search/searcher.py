@@ -178,6 +178,8 @@ class Searcher:
         count = self._settings.candidates
         words = parsed.words
         first = rank(reader, found[:count], words, self._weights, best=best, explain=explain)
+        if len(found) <= count:
+            return first
         rest = rank(reader, found[count:], words, self._weights, best=best, explain=explain, reorder=False)
         return first + rest
 

@@ -135,7 +135,7 @@ def test_an_explanation_names_every_feature_and_adds_up(tmp_path: Path) -> None:
         assert sum(f.contribution for f in hit.features) == pytest.approx(hit.score)
     first = {f.name: f.value for f in results.hits[0].features}
     assert results.hits[0].url.endswith("/pickle")
-    assert (first["exact_title"], first["exact_anchor"], first["exact_url"], first["exact_heading"]) == (1, 1, 1, 0)
+    assert (first["exact_title"], first["exact_anchor"], first["exact_url"]) == (1, 1, 1)
     assert not found.search("pickle").hits[0].features
 
 
