@@ -9,7 +9,8 @@ WITH versions AS (
         v.signature AS signature, v.canonical_key AS canonical_key, v.noindex AS noindex, v.fetched_at AS fetched_at,
         row_number() OVER (
             PARTITION BY v.url_key ORDER BY v.segment DESC NULLS LAST, v.fetched_at DESC NULLS LAST,
-                v.signature ASC NULLS LAST
+                v.signature ASC NULLS LAST, v.canonical_key ASC NULLS LAST, v.noindex ASC NULLS LAST,
+                v.url ASC NULLS LAST
         ) AS place
     FROM parsed v
     WHERE v.parse_status = 'ok'
@@ -20,7 +21,8 @@ newest AS (
         COALESCE(r.page_rank, 0) AS page_rank,
         COALESCE(c.score, 0) AS score,
         FLOOR(CAST(v.fetched_at AS DOUBLE) / CAST(86400000 AS DOUBLE)) AS fetched_day,
-        c.status AS status
+        c.status AS status,
+        c.reason AS reason
     FROM versions v
     LEFT JOIN crawldb c ON c.url_key = v.url_key
     LEFT JOIN ranks r ON r.url_key = v.url_key
@@ -37,6 +39,10 @@ same_url AS (
 shown AS (
     SELECT * FROM newest
     WHERE NOT noindex AND (status IS NULL OR status IN ('fetched', 'not_modified', 'unfetched'))
+        -- the merged index hides these: such a page can stand for no other
+        AND (reason IS NULL OR reason NOT IN (
+            'noindex', 'media_type', 'http_404', 'http_410', 'not_found_once', 'robots_denied'
+        ))
 ),
 canonical AS (
     SELECT
@@ -81,8 +87,14 @@ every_row AS (
     SELECT url_key, segment, host, bucket, representative_key, representative_segment, 'same_url' AS kind, 'newest' AS rule
     FROM same_url
     UNION ALL
-    SELECT url_key, segment, host, bucket, representative_key, representative_segment, 'canonical' AS kind, 'canonical' AS rule
-    FROM canonical
+    -- where the canonical page is itself a duplicate, the one that stands for it stands for both
+    SELECT
+        k.url_key, k.segment, k.host, k.bucket,
+        COALESCE(x.representative_key, k.representative_key) AS representative_key,
+        COALESCE(x.representative_segment, k.representative_segment) AS representative_segment,
+        'canonical' AS kind, 'canonical' AS rule
+    FROM canonical k
+    LEFT JOIN exact x ON x.url_key = k.representative_key
     UNION ALL
     SELECT url_key, segment, host, bucket, representative_key, representative_segment, 'exact' AS kind, rule
     FROM exact

@@ -28,7 +28,8 @@ SELECT
     CAST(o.etag AS STRING) AS etag,
     CAST(o.last_modified AS STRING) AS last_modified,
     CAST(b.signature AS BINARY) AS signature,
-    CAST(b.fetched_before AS BOOLEAN) AS fetched_before,
+    -- a page that redirected has passed on its score too
+    CAST(b.fetched_before OR o.redirect_key IS NOT NULL AS BOOLEAN) AS fetched_before,
     o.metadata AS metadata
 FROM by_score b
 LEFT JOIN pages o ON o.url_key = b.url_key

@@ -17,6 +17,6 @@ SELECT
     END AS STRING) AS held,
     CAST(CASE WHEN h.next_fetch_at > c.due_at THEN h.next_fetch_at ELSE c.due_at END AS BIGINT) AS ready_at
 FROM crawldb c
-LEFT JOIN waiting w ON w.url_key = c.url_key
+LEFT JOIN (SELECT DISTINCT url_key FROM waiting) w ON w.url_key = c.url_key
 LEFT JOIN hostdb h ON h.host = c.host
 CROSS JOIN params p

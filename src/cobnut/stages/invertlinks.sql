@@ -19,7 +19,8 @@ fresh AS (
             ORDER BY
                 CASE WHEN l.nofollow THEN 1 ELSE 0 END ASC NULLS LAST,
                 CASE WHEN l.anchor IS NULL THEN 1 ELSE 0 END ASC NULLS LAST,
-                l.position ASC NULLS LAST
+                l.position ASC NULLS LAST, l.anchor ASC NULLS LAST, l.kind ASC NULLS LAST,
+                l.from_score DESC NULLS LAST
         ) AS place
     FROM links l
     JOIN sources s ON s.url_key = l.from_key AND s.segment = l.segment

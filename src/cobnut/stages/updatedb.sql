@@ -25,7 +25,7 @@ joined AS (
         c.fetched_at AS old_fetched_at,
         c.modified_at AS old_modified_at,
         COALESCE(c.retries, 0) AS old_retries,
-        COALESCE(c.interval_s, p.interval_s) AS old_interval_s,
+        CASE WHEN c.interval_s > 0 THEN c.interval_s ELSE p.interval_s END AS old_interval_s,
         c.fixed_interval_s AS fixed_interval_s,
         c.signature AS old_signature,
         c.outlink_count AS old_outlink_count,
@@ -81,6 +81,7 @@ judged AS (
             WHEN j.outcome = 'redirect_temp' THEN 'redirect_temp'
             WHEN j.outcome = 'denied' THEN 'gone'
             WHEN j.outcome = 'gone' AND j.reason = 'http_404'
+                AND (j.old_status IS NULL OR j.old_status <> 'gone')
                 AND (j.old_reason IS NULL OR j.old_reason <> 'http_404') THEN 'missing_once'
             WHEN j.outcome = 'gone' AND j.reason = 'http_404'
                 AND j.old_status <> 'gone' AND j.fetched_at < j.old_due_at THEN 'missing_again'
@@ -127,11 +128,16 @@ SELECT
         WHEN m.verdict IN ('first', 'changed') THEN 'fetched'
         WHEN m.verdict = 'same' THEN 'not_modified'
         WHEN m.verdict IN ('redirect_perm', 'redirect_temp', 'gone', 'parse_failed') THEN m.verdict
+        WHEN m.verdict = 'wait' AND m.was_known THEN m.old_status
         ELSE 'unfetched'
     END AS STRING) AS status,
     CAST(CASE
         WHEN m.verdict = 'none' THEN m.old_reason
-        WHEN m.outcome = 'not_modified' THEN m.old_reason
+        -- what a failure said is over once the page answers; what its content says (noindex …) still holds
+        WHEN m.outcome = 'not_modified' AND m.old_status IN ('fetched', 'not_modified', 'parse_failed') THEN m.old_reason
+        WHEN m.outcome = 'not_modified' THEN NULL
+        -- a failure of the host takes nothing back of what is known of the page
+        WHEN m.verdict = 'wait' AND (m.old_status <> 'unfetched' OR m.old_reason = 'http_404') THEN m.old_reason
         WHEN m.outcome = 'success' AND m.parse_status IN ('failed', 'skipped') THEN m.parse_reason
         WHEN m.outcome = 'success' AND m.noindex THEN 'noindex'
         ELSE m.reason
@@ -148,6 +154,7 @@ SELECT
         ELSE m.old_fetched_at
     END AS BIGINT) AS fetched_at,
     CAST(CASE
+        WHEN m.verdict = 'first' AND m.signature IS NULL THEN COALESCE(m.old_modified_at, m.fetched_at)
         WHEN m.verdict IN ('first', 'changed') THEN m.fetched_at
         ELSE m.old_modified_at
     END AS BIGINT) AS modified_at,

@@ -5,7 +5,10 @@ WITH newest_fetch AS (
         row_number() OVER (
             PARTITION BY f.url_key
             ORDER BY f.fetched_at DESC NULLS LAST, f.outcome ASC NULLS LAST, f.warc_file ASC NULLS LAST,
-                f.warc_offset ASC NULLS LAST, f.hop_from ASC NULLS LAST
+                f.warc_offset ASC NULLS LAST, f.hop_from ASC NULLS LAST, f.reason ASC NULLS LAST,
+                f.http_status ASC NULLS LAST, f.redirect_key ASC NULLS LAST, f.digest ASC NULLS LAST,
+                f.etag ASC NULLS LAST, f.last_modified ASC NULLS LAST, f.depth ASC NULLS LAST, f.url ASC NULLS LAST,
+                f.segment ASC NULLS LAST
         ) AS place
     FROM fetched f
 ),
@@ -14,7 +17,9 @@ newest_parse AS (
         p.*,
         row_number() OVER (
             PARTITION BY p.url_key
-            ORDER BY p.fetched_at DESC NULLS LAST, p.parse_status ASC NULLS LAST, p.signature ASC NULLS LAST
+            ORDER BY p.fetched_at DESC NULLS LAST, p.parse_status ASC NULLS LAST, p.signature ASC NULLS LAST,
+                p.reason ASC NULLS LAST, p.media_type ASC NULLS LAST, p.canonical_key ASC NULLS LAST,
+                p.fingerprint ASC NULLS LAST, p.noindex ASC NULLS LAST, p.outlink_count ASC NULLS LAST
         ) AS place
     FROM parsed p
 )

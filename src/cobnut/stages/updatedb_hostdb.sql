@@ -4,7 +4,8 @@ WITH traffic AS (
         h.*,
         row_number() OVER (
             PARTITION BY h.host ORDER BY h.seen_at DESC NULLS LAST, h.request_count DESC NULLS LAST,
-                h.error_count DESC NULLS LAST, h.elapsed_ms DESC NULLS LAST, h.reason ASC NULLS LAST
+                h.error_count DESC NULLS LAST, h.elapsed_ms DESC NULLS LAST, h.reason ASC NULLS LAST,
+                h.failures DESC NULLS LAST, h.next_fetch_at DESC NULLS LAST, h.backoff_s DESC NULLS LAST
         ) AS place
     FROM hosts h
     WHERE h.event = 'traffic'
@@ -51,7 +52,10 @@ SELECT
     CAST(CASE WHEN d.host IS NOT NULL THEN d.crawl_delay_ms ELSE o.crawl_delay_ms END AS BIGINT) AS crawl_delay_ms,
     CAST(COALESCE(o.body_bytes, 0) + COALESCE(s.body_bytes, 0) AS BIGINT) AS body_bytes,
     CAST(COALESCE(o.elapsed_ms, 0) + COALESCE(s.elapsed_ms, 0) AS BIGINT) AS elapsed_ms,
-    CAST(CASE WHEN l.host IS NOT NULL OR d.host IS NOT NULL THEN p.now_ms ELSE o.updated_at END AS BIGINT) AS updated_at
+    CAST(CASE
+        WHEN o.host IS NULL OR l.host IS NOT NULL OR d.host IS NOT NULL THEN p.now_ms
+        ELSE o.updated_at
+    END AS BIGINT) AS updated_at
 FROM every_host k
 LEFT JOIN hostdb o ON o.host = k.host
 LEFT JOIN sums s ON s.host = k.host

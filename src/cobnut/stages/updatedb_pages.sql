@@ -11,7 +11,7 @@ joined AS (
         k.url_key AS key,
         o.url_key IS NOT NULL AS was_known,
         COALESCE(a.outcome = 'success', FALSE) AS has_answer,
-        a.url_key IS NOT NULL AND a.outcome <> 'not_modified' AS has_news,
+        COALESCE(a.outcome IN ('success', 'redirect_perm', 'redirect_temp'), FALSE) AS has_news,
         a.url_key IS NOT NULL AS was_requested,
         COALESCE(o.host, a.host, t.host) AS the_host,
         COALESCE(o.bucket, a.bucket, t.bucket) AS the_bucket,

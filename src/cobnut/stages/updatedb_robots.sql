@@ -15,7 +15,9 @@ newest AS (
     SELECT
         e.*,
         row_number() OVER (
-            PARTITION BY e.origin ORDER BY e.fetched_at DESC NULLS LAST, e.state ASC NULLS LAST, e.body ASC NULLS LAST
+            PARTITION BY e.origin
+            ORDER BY e.fetched_at DESC NULLS LAST, e.state ASC NULLS LAST, e.body ASC NULLS LAST,
+                e.http_status ASC NULLS LAST, e.reason ASC NULLS LAST
         ) AS place
     FROM every_row e
 )

@@ -1,6 +1,9 @@
 -- What the round's links say of each page of this partition: one row a linked page.
 -- A page fetched before has passed on its score already: its links then count only for pages that are new.
-WITH followed AS (
+WITH passed AS (
+    SELECT DISTINCT url_key FROM refetched
+),
+followed AS (
     SELECT
         l.to_key AS url_key,
         l.to_url AS url,
@@ -13,7 +16,7 @@ WITH followed AS (
         CASE WHEN r.url_key IS NULL THEN l.contribution ELSE 0 END AS contribution,
         l.contribution AS contribution_if_new
     FROM links l
-    LEFT JOIN refetched r ON r.url_key = l.from_key
+    LEFT JOIN passed r ON r.url_key = l.from_key
     WHERE NOT l.nofollow
 ),
 nearest AS (
@@ -21,7 +24,8 @@ nearest AS (
         f.*,
         row_number() OVER (
             PARTITION BY f.url_key
-            ORDER BY f.depth ASC NULLS LAST, f.from_key ASC NULLS LAST, f.position ASC NULLS LAST
+            ORDER BY f.depth ASC NULLS LAST, f.from_key ASC NULLS LAST, f.position ASC NULLS LAST,
+                f.kind ASC NULLS LAST, f.url ASC NULLS LAST
         ) AS place
     FROM followed f
 ),

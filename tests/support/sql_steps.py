@@ -1,0 +1,40 @@
+"""Which stages have SQL, and with which parameters are their steps tried?"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import cobnut.stages
+from cobnut.records.steps import Sql, Stage
+from cobnut.testing.tables import DAY_MS, MICRO, START_MS
+
+_modules = [importlib.import_module(f"cobnut.stages.{m.name}") for m in pkgutil.iter_modules(cobnut.stages.__path__)]
+STAGES: list[Stage] = [m.STAGE for m in _modules if any(isinstance(s, Sql) for s in m.STAGE.all_steps())]
+STEPS: list[tuple[Stage, Sql]] = [(stage, s) for stage in STAGES for s in stage.all_steps() if isinstance(s, Sql)]
+
+UPDATE = {
+    "now_ms": START_MS, "interval_s": 86_400, "min_interval_s": 3_600, "max_interval_s": 90 * 86_400, "grow": 1.4,
+    "shrink": 0.8, "gone_grow": 1.5, "retry_max": 3, "retry_delay_s": 86_400,
+}  # fmt: skip
+
+PARAMS: dict[str, list[dict[str, object]]] = {
+    "inject": [
+        {"now_ms": START_MS, "interval_s": 86_400, "overwrite": overwrite, "renew": renew}
+        for overwrite, renew in ((False, False), (True, False), (False, True))
+    ],
+    "generate": [
+        {"now_ms": START_MS, "min_score": 0, "max_per_host": 2**62, "top_n": 2**62},
+        {"now_ms": START_MS + DAY_MS, "min_score": MICRO, "max_per_host": 2, "top_n": 7},
+        {"now_ms": START_MS, "min_score": -1, "max_per_host": 1, "top_n": 0},
+    ],
+    "updatedb": [UPDATE, {**UPDATE, "grow": 1.0, "shrink": 1.0, "retry_max": 1}, {**UPDATE, "interval_s": 60}],
+    "invertlinks": [
+        {"max_inlinks": 1000, "ignore_internal": False},
+        {"max_inlinks": 2, "ignore_internal": True},
+        {"max_inlinks": 1, "ignore_internal": False},
+    ],
+    "updatesegs": [{"max_anchors": 50}, {"max_anchors": 2}, {"max_anchors": 0}],
+    "dedup": [{}, {}, {}],
+}
+"""Three sets of parameters for each stage."""
