@@ -26,6 +26,11 @@ class IndexQuery(msgspec.Struct, frozen=True, kw_only=True):
     languages: tuple[str, ...] = ()
 
     @property
+    def part_count(self) -> int:
+        """Wanted words and phrases."""
+        return sum(1 if clause.exactly else len(clause.words) for clause in self.wanted)
+
+    @property
     def is_empty(self) -> bool:
         """Nothing is asked for."""
         return not (self.wanted or self.sites or self.languages)

@@ -63,7 +63,7 @@ class IndexReader:
     ) -> tuple[list[Candidate], int]:
         """The best `limit` documents by the engine's score, and how many there are in all.
 
-        A document holds every wanted clause, or, with `any_word`, at least `least` of them. Equal scores stand in the
+        A document holds every wanted clause, or, with `any_word`, at least `least` of their words (and phrases). Equal scores stand in the
         index's order, so a longer list begins with the shorter one.
         """
         if self.doc_count == 0:
@@ -127,7 +127,8 @@ class IndexReader:
 
     def _compile(self, query: IndexQuery, weights: FieldWeights, any_word: bool, least: int) -> Query:
         parts: list[tuple[Any, Query]] = []
-        wanted = [self._clause(clause, weights) for clause in query.wanted]
+        clauses = _single_words(query.wanted) if any_word else query.wanted
+        wanted = [self._clause(clause, weights) for clause in clauses]
         if any_word and len(wanted) > 1:
             least = max(1, min(least, len(wanted)))
             parts.append((Occur.Must, Query.boolean_query([(Occur.Should, q) for q in wanted], least)))
@@ -168,3 +169,11 @@ class IndexReader:
                 query = make(field)
                 queries.append(query if weight == 1.0 else Query.boost_query(query, weight))
         return Query.disjunction_max_query(queries, weights.tie)
+
+
+def _single_words(clauses: Sequence[Clause]) -> list[Clause]:
+    """Each word by itself; phrases stay whole."""
+    single = [
+        part for clause in clauses for part in ([clause] if clause.exactly else [Clause((w,)) for w in clause.words])
+    ]
+    return list(dict.fromkeys(single))

@@ -157,7 +157,7 @@ class Searcher:
         found, total = reader.search(asked, ENGINE_WEIGHTS, limit=max(need, self._settings.candidates))
         best = found[0].score if found else 0.0
         ranked = self._order(reader, found, parsed, best, explain)
-        if total < self._settings.or_below and len(asked.wanted) > 1:
+        if total < self._settings.or_below and asked.part_count > 1:
             more, total = self._any_word(reader, asked, {c.place for c in found}, need)
             ranked += self._order(reader, more, parsed, max(best, more[0].score if more else 0.0), explain)
         return ranked, total
@@ -168,7 +168,7 @@ class Searcher:
         """Documents that hold only some of the words, and how many hold some or all."""
         found, total = reader.search(
             asked, ENGINE_WEIGHTS, limit=max(need, self._settings.candidates) + len(known), any_word=True,
-            least=len(asked.wanted) // 2,
+            least=asked.part_count // 2,
         )  # fmt: skip
         return [c for c in found if c.place not in known], total
 

@@ -97,6 +97,13 @@ def test_all_words_first_then_some(tmp_path: Path) -> None:
     assert names(strict, "walnut sparrow") == ["both"]
 
 
+def test_one_compound_falls_apart_when_no_page_holds_all_of_it(tmp_path: Path) -> None:
+    found = searcher(tmp_path, page("tea", text="茶叶的保存"), page("nut", text="walnut"), page("other", text="else"))
+    assert names(found, "茶叶保存") == ["tea"]
+    assert names(found, "walnut-sparrow") == ["nut"]
+    assert names(found, '"walnut sparrow"') == []
+
+
 def test_paging_holds_where_documents_with_some_words_follow(tmp_path: Path) -> None:
     documents = [page(f"a{n}", text="walnut sparrow") for n in range(3)]
     documents += [page(f"b{n}", text="walnut " * (1 + n % 5)) for n in range(120)]
