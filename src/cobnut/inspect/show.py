@@ -13,6 +13,7 @@ from typing import Any
 from cobnut.records.outcomes import REASONS
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_YEAR_10000_MS = 253_402_300_800_000
 
 
 def plain(text: str, limit: int | None = None) -> str:
@@ -38,10 +39,9 @@ def iso_time(ms: int | None) -> str | None:
     """Milliseconds since 1970 as ISO 8601 in UTC, to the second; what lies outside the calendar stays a number."""
     if ms is None:
         return None
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
-    except (OverflowError, ValueError, OSError):
+    if not 0 <= ms < _YEAR_10000_MS:
         return str(ms)
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
 
 
 def score_text(millionths: int | None) -> str | None:

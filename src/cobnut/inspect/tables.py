@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cobnut.errors import DataError, InputError
+from cobnut.errors import DataError, InputError, MachineError
 from cobnut.inspect.where import parse_where
 from cobnut.records import catalogue
 from cobnut.records.columns import Column, Table
@@ -175,21 +175,22 @@ def engine_errors(table: Table, selection: Selection) -> Iterator[None]:
     """The engine's errors as ours: a condition it cannot compute, or a damaged file."""
     import duckdb
 
-    try:
-        yield
-    except (
+    unfit = (
         duckdb.BinderException,
         duckdb.ConversionException,
         duckdb.OutOfRangeException,
         duckdb.ParserException,
         duckdb.TypeMismatchException,
-    ) as error:
-        if selection.where is None:
-            raise
-        raise InputError(
-            f"--where cannot be computed ({first_line(error)})", where=repr(selection.where[:120])
-        ) from error
-    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
+    )
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise MachineError(f"too little memory to read {table.name} ({first_line(error)})") from error
+    except duckdb.Error as error:
+        if selection.where is not None and isinstance(error, unfit):
+            raise InputError(
+                f"--where cannot be computed ({first_line(error)})", where=repr(selection.where[:120])
+            ) from error
         raise DataError(
             f"a file of {table.name} is damaged ({first_line(error)})",
             remedy=f"use `cobnut rollback DIR {table.name}`, or restore it",

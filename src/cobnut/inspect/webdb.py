@@ -8,6 +8,7 @@ A *page* here is its crawldb row and its pages row, joined, with the URL written
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,12 +22,14 @@ from cobnut.urls.resolve import UrlForms, compile_forms
 
 Row = dict[str, Any]
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")
+
 
 def forms_of(text: str, settings: Settings) -> UrlForms:
     """The forms of a URL typed by a person: without a scheme, http:// is meant."""
     forms = compile_forms(settings.urls.normalizers)
     found = forms(text.strip())
-    if found is None and "://" not in text:
+    if found is None and not _SCHEME.match(text.strip()):
         found = forms(f"http://{text.strip()}")
     if found is None:
         raise InputError("not an http or https URL", where=repr(text[:200]))
