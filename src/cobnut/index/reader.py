@@ -8,6 +8,8 @@ Not here: following new generations, query syntax, ranking (`search`).
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,8 @@ class IndexReader:
                 remedy="index again",
             )
         try:
-            index = cut.register(tantivy.Index.open(str(folder)))
+            self._links = None if os.access(folder, os.W_OK) else _linked_folder(folder)
+            index = cut.register(tantivy.Index.open(str(folder if self._links is None else self._links.name)))
             index.config_reader("manual")
             self._searcher = index.searcher()
         except (ValueError, OSError) as error:
@@ -63,8 +66,8 @@ class IndexReader:
     ) -> tuple[list[Candidate], int]:
         """The best `limit` documents by the engine's score, and how many there are in all.
 
-        A document holds every wanted clause, or, with `any_word`, at least `least` of their words (and phrases). Equal scores stand in the
-        index's order, so a longer list begins with the shorter one.
+        A document holds every wanted clause, or, with `any_word`, at least `least` of their words (and phrases).
+        Equal scores stand in the index's order, so a longer list begins with the shorter one.
         """
         if self.doc_count == 0:
             return [], 0
@@ -169,6 +172,14 @@ class IndexReader:
                 query = make(field)
                 queries.append(query if weight == 1.0 else Query.boost_query(query, weight))
         return Query.disjunction_max_query(queries, weights.tie)
+
+
+def _linked_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """A temporary folder of links: the engine makes a lock file where it opens an index, which may be read-only."""
+    links = tempfile.TemporaryDirectory(prefix="cobnut-index-")
+    for entry in os.scandir(folder):
+        os.symlink(os.path.abspath(entry.path), os.path.join(links.name, entry.name))
+    return links
 
 
 def _single_words(clauses: Sequence[Clause]) -> list[Clause]:

@@ -22,6 +22,7 @@ from cobnut.config.sections import IndexSettings, MiB
 from cobnut.errors import DataError, MachineError
 from cobnut.index import schema as cut
 from cobnut.index.document import Document, clipped, doc_key, encode, stored
+from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.manifest import IndexManifest, write_manifest
 from cobnut.records.catalogue import FORMAT_VERSION
 from cobnut.storage.files import fsync_tree, machine_error
@@ -93,6 +94,9 @@ def seal(folder: Path, segments: tuple[str, ...], inputs_digest: str, dropped_co
             index_segments=index_segments,
         ),
     )
+    mode = (folder / MANIFEST).stat().st_mode & 0o777
+    for name in ("meta.json", ".managed.json"):  # the engine keeps these to the owner; a server may be another user
+        (folder / name).chmod(mode)
     size = sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
     return IndexStats(doc_count, index_segments, size, dropped_count)
 

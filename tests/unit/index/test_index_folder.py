@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -249,3 +251,23 @@ def test_the_engine_compacts_at_a_commit(tmp_path: Path) -> None:
     merging._compact(tmp_path / "m", SETTINGS)
     assert count(tmp_path / "m")[1] < 9
     assert len(contents(tmp_path / "m")) == 9
+
+
+def test_a_folder_that_may_only_be_read_can_be_searched(tmp_path: Path) -> None:
+    write_index(tmp_path / "i", [page("a", text="walnut")], SETTINGS)
+    code = (
+        "import os, sys; from pathlib import Path; from cobnut.index import reader;"
+        "os.getuid() == 0 and os.setuid(65534);"
+        f"i = reader.IndexReader(Path({str(tmp_path / 'i')!r})); print(i.doc_count, [d.url_key for d in i.documents()])"
+    )
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() != "root" or folder == Path("/tmp"):
+            break
+        folder.chmod(folder.stat().st_mode | 0o055)
+    (tmp_path / "i").chmod(0o555)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    (tmp_path / "i").chmod(0o755)
+    if "PermissionError" in done.stderr or "ModuleNotFoundError" in done.stderr:
+        pytest.skip("another user may not read this program")
+    assert done.stdout.strip() == "1 ['a']", done.stderr
+    assert not list((tmp_path / "i").glob(".tantivy*"))
