@@ -70,16 +70,28 @@ def lease_port(bind: str, port: int) -> socket.socket:
         family, kind, _, _, address = socket.getaddrinfo(bind, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
         raise InputError(f"{bind!r} is no address", remedy="give --bind an address of this machine") from None
+    try:
+        try:
+            return _bound(family, kind, address, again=False)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            # Perhaps only connections of a server that ended just now are in the way.
+            return _bound(family, kind, address, again=True)
+    except OSError as error:
+        raise _port_error(error, bind, port) from None
+
+
+def _bound(family: int, kind: int, address: Any, *, again: bool) -> socket.socket:
+    """A bound socket whose port nobody else listens on. Sharing is allowed only once it is ours, for the workers."""
     lease = socket.socket(family, kind)
     try:
-        # Addresses of connections that ended just now may be used again. A port that another process listens on may
-        # not: sharing is allowed only after ours is taken, for the workers that come next.
-        lease.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        lease.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, again)
         lease.bind(address)
         lease.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    except OSError as error:
+    except OSError:
         lease.close()
-        raise _port_error(error, bind, port) from None
+        raise
     return lease
 
 

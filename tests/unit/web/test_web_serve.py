@@ -1,0 +1,228 @@
+"""The server as processes: starting, refusing, following the index, ending."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from search_pages import Server, document, is_running, make_crawl, publish
+
+from cobnut.config.sections import SearchSettings
+from cobnut.errors import InputError, MachineError
+from cobnut.web.serve import lease_port, page_address
+from cobnut.web.source import Source
+
+
+@pytest.fixture
+def crawl(tmp_path):
+    path = make_crawl(tmp_path / "crawl")
+    publish(path, [document(n) for n in range(3)])
+    return path
+
+
+def wait_until(claim, seconds=20.0):
+    """Waits for a claim to come true; how long that took."""
+    began = time.monotonic()
+    while not claim():
+        assert time.monotonic() - began < seconds, "it never came true"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def test_the_address_is_printed_last_and_works(crawl):
+    with Server(crawl, workers=2) as server:
+        assert server.lines == [f"Search page: http://127.0.0.1:{server.port}/"]
+        assert server.get("/search", q="hazel").status == 200
+        code, out, err = server.end(signal.SIGTERM)
+    assert (code, out, err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("signum", "group", "code"), [(signal.SIGINT, True, 130), (signal.SIGTERM, True, 0), (signal.SIGINT, False, 130)]
+)
+def test_a_signal_ends_it_cleanly(crawl, signum, group, code):
+    with Server(crawl, workers=2) as server:
+        workers = server.children()
+        assert len(workers) >= 2
+        assert server.end(signum, group=group) == (code, "", "")
+    wait_until(lambda: not [pid for pid in workers if is_running(pid)])
+
+
+def test_after_the_end_the_port_is_free_at_once(crawl):
+    with Server(crawl) as server:
+        port = server.port
+        assert server.get("/healthz").status == 200
+        server.end()
+    with Server(crawl, port=port) as server:
+        assert server.port == port
+        assert server.get("/healthz").status == 200
+
+
+@pytest.mark.serial
+def test_no_child_outlives_a_killed_parent(crawl):
+    with Server(crawl, workers=2) as server:
+        family = server.children()
+        assert len(family) >= 2
+        server.process.kill()
+        server.process.wait()
+        wait_until(lambda: not [pid for pid in family if is_running(pid)])
+        with socket.socket() as free:
+            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            free.bind(("127.0.0.1", server.port))
+
+
+@pytest.mark.serial
+def test_a_killed_worker_is_replaced(crawl):
+    with Server(crawl, workers=1) as server:
+        (worker,) = [pid for pid in server.children() if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: answers(server))
+        assert worker not in server.children()
+
+
+def answers(server):
+    try:
+        return server.get("/search", q="hazel").status == 200
+    except OSError:
+        return False
+
+
+def test_a_port_in_use_is_refused(crawl):
+    with Server(crawl) as first:
+        second = Server(crawl, port=first.port)
+        code, out, err = second.process.returncode, *second.process.communicate()
+        assert code == 4
+        assert out == ""
+        assert err.splitlines() == [
+            f"port {first.port} is in use: 127.0.0.1; choose another with --port; --port 0 takes any free one"
+        ]
+        assert first.get("/healthz").status == 200
+
+
+def test_a_port_taken_by_a_listener_that_shares_is_refused_too():
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(MachineError, match="in use"):
+            lease_port("127.0.0.1", other.getsockname()[1])
+
+
+def test_a_lease_keeps_everybody_else_away():
+    with lease_port("127.0.0.1", 0) as lease, pytest.raises(MachineError, match="in use"):
+        lease_port("127.0.0.1", lease.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("bind", "port"),
+    [
+        ("127.0.0.1", 65536),
+        ("127.0.0.1", -1),
+        ("192.0.2.1", 0),
+        ("no such host", 0),
+        ("a" * 70 + ".b", 0),
+        ("\udcff", 0),
+    ],
+)
+def test_bad_addresses_are_the_users(bind, port):
+    with pytest.raises(InputError) as error:
+        lease_port(bind, port)
+    assert "--bind" in error.value.line() or "--port" in error.value.line()
+
+
+def test_six_is_served_too(crawl):
+    with Server(crawl, bind="::1") as server:
+        assert server.url == page_address("::1", server.port) == f"http://[::1]:{server.port}/"
+        assert server.get("/healthz").status == 200
+
+
+def test_everywhere_names_an_address_that_works(crawl):
+    with Server(crawl, bind="0.0.0.0") as server:
+        assert server.lines[0].startswith("Listening on all addresses")
+        assert server.lines[-1] == f"Search page: http://127.0.0.1:{server.port}/"
+
+
+@pytest.mark.parametrize(
+    ("make", "code"), [(lambda path: None, 2), (lambda path: path.mkdir(), 3), (lambda path: path.write_text("x"), 2)]
+)
+def test_no_index_is_refused(tmp_path, make, code):
+    path = tmp_path / "nothing"
+    make(path)
+    server = Server(path)
+    err = server.process.communicate()[1]
+    assert server.process.returncode == code
+    assert str(path) in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_damaged_index_is_refused(crawl):
+    generation = crawl / "index" / "g000001"
+    (generation / "meta.json").write_text("{")
+    server = Server(crawl)
+    err = server.process.communicate()[1]
+    assert server.process.returncode == 3
+    assert str(generation) in err
+    assert len(err.splitlines()) == 1
+
+
+def test_one_index_folder_is_served_by_itself(crawl):
+    with Server(crawl / "index" / "g000001") as server:
+        assert server.get("/api/search", q="hazel").json()["total"] == 3
+
+
+def test_a_crawl_without_an_index_says_so_until_there_is_one(tmp_path):
+    crawl = make_crawl(tmp_path / "crawl")
+    with Server(crawl) as server:
+        assert "Nothing is indexed yet" in server.get("/").text
+        answer = server.get("/search", q="hazel")
+        assert answer.status == 200
+        assert "Nothing is indexed yet" in answer.text
+        assert server.get("/api/search", q="hazel").json()["total"] == 0
+        publish(crawl, [document(1)])
+        wait_until(lambda: server.get("/api/search", q="hazel").json()["total"] == 1)
+
+
+def test_every_worker_follows_a_new_generation_while_searches_run(crawl):
+    stop, failures = threading.Event(), []
+
+    def search(server):
+        while not stop.is_set():
+            answer = server.get("/api/search", q="hazel")
+            if answer.status != 200 or answer.json()["total"] not in (3, 5, 1):
+                failures.append(answer)
+
+    with Server(crawl, workers=2) as server:
+        thread = threading.Thread(target=search, args=(server,))
+        thread.start()
+        try:
+            for count in (5, 1):
+                publish(crawl, [document(n) for n in range(count)])
+                # Each connection goes to one of the two workers: many in a row reach both.
+                wait_until(lambda count=count: all(total(server) == count for _ in range(24)))
+        finally:
+            stop.set()
+            thread.join()
+    assert not failures
+
+
+def total(server):
+    return server.get("/api/search", q="hazel").json()["total"]
+
+
+def test_an_index_that_cannot_be_read_leaves_the_former_one(crawl):
+    now, lines = [100.0], []
+    source = Source(crawl, SearchSettings(), lambda: now[0], lines.append)
+    assert source.current().doc_count == 3
+    publish(crawl, [document(1)])
+    (crawl / "index" / "g000002" / "meta.json").write_text("{")
+    for _ in range(5):
+        now[0] += 1
+        assert source.current().doc_count == 3
+    assert len(lines) == 1
+    publish(crawl, [document(n) for n in range(7)])
+    assert source.current().doc_count == 3  # within the same second nobody looks
+    now[0] += 1
+    assert source.current().doc_count == 7
