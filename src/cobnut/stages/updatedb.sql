@@ -159,10 +159,9 @@ SELECT
         ELSE m.old_modified_at
     END AS BIGINT) AS modified_at,
     CAST(CASE
-        WHEN m.verdict IN ('none', 'wait', 'missing_once', 'missing_again') THEN m.old_retries
-        WHEN m.verdict = 'retry' THEN m.old_retries + 1
-        WHEN m.verdict = 'gone' AND m.outcome = 'retry' THEN m.old_retries + 1
-        ELSE 0
+        WHEN m.verdict IN ('retry', 'gone') AND m.outcome = 'retry' THEN m.old_retries + 1
+        WHEN m.verdict IN ('first', 'changed', 'same', 'redirect_perm', 'redirect_temp') THEN 0
+        ELSE m.old_retries
     END AS INT) AS retries,
     CAST(m.interval_s AS BIGINT) AS interval_s,
     CAST(m.fixed_interval_s AS BIGINT) AS fixed_interval_s,

@@ -1,0 +1,283 @@
+"""What becomes of a URL's row after a round?
+
+Takes all that one round knows of one URL: its crawldb row if it had one (*old*), what its request came to (*answer*),
+and what the round's links say of it (*target*). Gives the URL's row in the next crawldb.
+
+This is the rule in words that can be read and tested; `stages/updatedb.sql` is the same rule for all rows at once, and
+a contract test holds the two together. The states and most of the rules are those of Nutch 1.x. Different are: a 404
+counts only when a second visit on another day agrees; a failure of the host neither costs the page a try nor takes back
+what is known of it; 410 and robots.txt need no second visit.
+
+Not here: which URLs may enter (`urls.filters`), which are fetched (`stages.generate`), scores of links (`parsers`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from cobnut.records.outcomes import (
+    FETCHED,
+    GONE,
+    NOT_MODIFIED,
+    PARSE_FAILED,
+    REDIRECT_PERM,
+    REDIRECT_TEMP,
+    UNFETCHED,
+)
+
+HOST_REASONS = frozenset({
+    "dns_failed", "dns_timeout", "connect_failed", "connect_timeout", "proxy_failed", "robots_unreachable",
+    "host_backoff", "round_over", "http_429", "http_503",
+})  # fmt: skip
+"""Reasons of a failed try that say something of the host, and nothing of the page."""
+
+MISSING = "http_404"
+
+Verdict = Literal[
+    "none",  # not requested in this round
+    "first",  # content, and none to compare with
+    "changed",
+    "same",
+    "parse_failed",
+    "redirect_perm",
+    "redirect_temp",
+    "missing_once",  # 404, and the visit before did not say so
+    "missing_again",  # 404 again, but before the second visit was due
+    "gone",
+    "wait",  # the host failed
+    "retry",
+]
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of the stage. `grow`, `shrink` and `gone_grow` are factors on an interval."""
+
+    now_ms: int
+    interval_s: int
+    min_interval_s: int
+    max_interval_s: int
+    grow: float
+    shrink: float
+    gone_grow: float
+    retry_max: int
+    retry_delay_s: int
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the crawldb."""
+
+    url_key: str
+    url: str | None
+    host: str
+    bucket: int
+    status: str
+    reason: str | None
+    due_at: int
+    fetched_at: int | None
+    modified_at: int | None
+    retries: int
+    interval_s: int
+    fixed_interval_s: int | None
+    score: int
+    signature: bytes | None
+    outlink_count: int | None
+    depth: int
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request came to, fetch and parse together."""
+
+    url_key: str
+    url: str
+    host: str
+    bucket: int
+    outcome: str
+    reason: str | None
+    fetched_at: int
+    depth: int
+    parse_status: str | None  # None where nothing was parsed
+    parse_reason: str | None
+    noindex: bool | None
+    outlink_count: int | None
+    signature: bytes | None
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What the links that a filter admits say of the page they lead to: its nearest depth, and the sum of scores."""
+
+    url_key: str
+    url: str | None
+    host: str
+    bucket: int
+    depth: int
+    contribution: int
+
+
+def transition(old: Row | None, answer: Answer | None, target: Target | None, rules: Rules) -> Row:
+    """The URL's next row; at least one of the three must be there."""
+    told = old or answer or target
+    if told is None:
+        raise ValueError("nothing is known of this URL")
+    verdict = judge(old, answer, rules)
+    interval_s = _interval_s(verdict, old, rules)
+    return Row(
+        url_key=told.url_key,
+        url=(old or target or told).url,
+        host=told.host,
+        bucket=told.bucket,
+        status=_status(verdict, old),
+        reason=_reason(verdict, old, answer),
+        due_at=_due_at(verdict, old, answer, interval_s, rules),
+        fetched_at=_fetched_at(verdict, old, answer),
+        modified_at=_modified_at(verdict, old, answer),
+        retries=_retries(verdict, old, answer),
+        interval_s=interval_s,
+        fixed_interval_s=None if old is None else old.fixed_interval_s,
+        score=(0 if old is None else old.score) + (0 if target is None else target.contribution),
+        signature=_signature(verdict, old, answer),
+        outlink_count=_outlink_count(old, answer),
+        depth=_depth(old, answer, target),
+    )
+
+
+def judge(old: Row | None, answer: Answer | None, rules: Rules) -> Verdict:
+    """What the round's request means for the page."""
+    if answer is None:
+        return "none"
+    match answer.outcome:
+        case "not_modified":
+            return "same"
+        case "success":
+            return _judge_content(old, answer)
+        case "redirect_perm":
+            return "redirect_perm"
+        case "redirect_temp":
+            return "redirect_temp"
+        case "denied":
+            return "gone"
+        case "gone":
+            return _judge_missing(old, answer) if answer.reason == MISSING else "gone"
+    if answer.reason in HOST_REASONS:
+        return "wait"
+    return "gone" if (0 if old is None else old.retries) + 1 >= rules.retry_max else "retry"
+
+
+def _judge_content(old: Row | None, answer: Answer) -> Verdict:
+    if answer.parse_status == "failed":
+        return "parse_failed"
+    if old is None or old.signature is None:
+        return "first"
+    return "same" if answer.signature == old.signature else "changed"
+
+
+def _judge_missing(old: Row | None, answer: Answer) -> Verdict:
+    if old is not None and old.status == GONE:
+        return "gone"
+    if old is None or old.reason != MISSING:
+        return "missing_once"
+    return "missing_again" if answer.fetched_at < old.due_at else "gone"
+
+
+def _status(verdict: Verdict, old: Row | None) -> str:
+    match verdict:
+        case "first" | "changed":
+            return FETCHED
+        case "same":
+            return NOT_MODIFIED
+        case "redirect_perm":
+            return REDIRECT_PERM
+        case "redirect_temp":
+            return REDIRECT_TEMP
+        case "gone":
+            return GONE
+        case "parse_failed":
+            return PARSE_FAILED
+        case "none" | "wait":
+            return UNFETCHED if old is None else old.status
+    return UNFETCHED
+
+
+def _reason(verdict: Verdict, old: Row | None, answer: Answer | None) -> str | None:
+    if answer is None:
+        return None if old is None else old.reason
+    if answer.outcome == "not_modified":
+        # what a failure said is over once the page answers; what its content says (noindex …) still holds
+        return old.reason if old is not None and old.status in (FETCHED, NOT_MODIFIED, PARSE_FAILED) else None
+    if verdict == "wait" and old is not None and (old.status != UNFETCHED or old.reason == MISSING):
+        return old.reason
+    if answer.outcome == "success" and answer.parse_status in ("failed", "skipped"):
+        return answer.parse_reason
+    if answer.outcome == "success" and answer.noindex:
+        return "noindex"
+    return answer.reason
+
+
+def _interval_s(verdict: Verdict, old: Row | None, rules: Rules) -> int:
+    """The time between two fetches from now on. A fixed one overrides every rule; 0 counts as none given."""
+    if old is not None and old.fixed_interval_s is not None:
+        return old.fixed_interval_s
+    interval_s = old.interval_s if old is not None and old.interval_s > 0 else rules.interval_s
+    match verdict:
+        case "none" | "wait" | "retry" | "missing_once" | "missing_again":
+            return interval_s
+        case "changed":
+            interval_s = max(math.floor(interval_s * rules.shrink), min(rules.min_interval_s, rules.max_interval_s))
+        case "same":
+            interval_s = max(math.floor(interval_s * rules.grow), min(rules.min_interval_s, rules.max_interval_s))
+        case "gone" | "parse_failed":
+            interval_s = math.floor(interval_s * rules.gone_grow)
+    return min(interval_s, rules.max_interval_s)
+
+
+def _due_at(verdict: Verdict, old: Row | None, answer: Answer | None, interval_s: int, rules: Rules) -> int:
+    if answer is None:
+        return rules.now_ms if old is None else old.due_at
+    if verdict == "missing_again" and old is not None:
+        return old.due_at
+    waits = verdict in ("wait", "retry", "missing_once")
+    return answer.fetched_at + 1000 * (rules.retry_delay_s if waits else interval_s)
+
+
+def _fetched_at(verdict: Verdict, old: Row | None, answer: Answer | None) -> int | None:
+    if answer is not None and verdict in ("first", "changed", "same", "parse_failed"):
+        return answer.fetched_at
+    return None if old is None else old.fetched_at
+
+
+def _modified_at(verdict: Verdict, old: Row | None, answer: Answer | None) -> int | None:
+    former = None if old is None else old.modified_at
+    if answer is None or verdict not in ("first", "changed"):
+        return former
+    if verdict == "first" and answer.signature is None and former is not None:
+        return former  # empty then, empty now
+    return answer.fetched_at
+
+
+def _retries(verdict: Verdict, old: Row | None, answer: Answer | None) -> int:
+    former = 0 if old is None else old.retries
+    if verdict in ("retry", "gone") and answer is not None and answer.outcome == "retry":
+        return former + 1
+    return 0 if verdict in ("first", "changed", "same", "redirect_perm", "redirect_temp") else former
+
+
+def _signature(verdict: Verdict, old: Row | None, answer: Answer | None) -> bytes | None:
+    if answer is not None and verdict in ("first", "changed"):
+        return answer.signature
+    return None if old is None else old.signature
+
+
+def _outlink_count(old: Row | None, answer: Answer | None) -> int | None:
+    if answer is not None and answer.outcome == "success" and answer.outlink_count is not None:
+        return answer.outlink_count
+    return None if old is None else old.outlink_count
+
+
+def _depth(old: Row | None, answer: Answer | None, target: Target | None) -> int:
+    """The nearest: a page that is linked to from a page nearer to a seed comes nearer."""
+    known = [known.depth for known in (old, target) if known is not None]
+    if known:
+        return min(known)
+    return 0 if answer is None else answer.depth

@@ -1,0 +1,173 @@
+"""Is the crawldb's SQL the rule that `frontier.transition` states?"""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cobnut.engines.local import Session
+from cobnut.frontier.transition import Answer, Row, Rules, Target, transition
+from cobnut.records.outcomes import OUTCOMES, REASONS, STATUSES
+from cobnut.stages import updatedb
+from cobnut.testing.tables import DAY_MS, START_MS, rows_of
+from tests.support.sql_steps import UPDATE
+
+STEP = next(s for s in updatedb.STAGE.steps if s.name == "updatedb")
+SIGNATURES = st.sampled_from([None, b"a" * 16, b"b" * 16])
+TIMES = st.sampled_from([START_MS + hours * DAY_MS // 24 for hours in (-30, -1, 0, 1, 30)]) | st.integers(0, 2**42)
+ANY_REASON = st.sampled_from([None, "http_404", "http_404", "http_410", "http_500", *REASONS])
+SCORES = st.integers(-(10**15), 10**15)
+INTERVALS = st.sampled_from([0, 1, 59, 3_599, 3_600, 86_401, 90 * 86_400, 91 * 86_400]) | st.integers(0, 4 * 10**9)
+COUNTS = st.none() | st.integers(0, 10_000)
+DEPTHS = st.integers(0, 4)
+PLACE = {"url_key": st.just("k"), "host": st.just("h"), "bucket": st.just(0)}
+
+olds = st.builds(
+    Row, **PLACE, url=st.sampled_from([None, "old"]), status=st.sampled_from(sorted(STATUSES)), reason=ANY_REASON,
+    due_at=TIMES, fetched_at=st.none() | TIMES, modified_at=st.none() | TIMES, retries=st.integers(0, 4),
+    interval_s=INTERVALS, fixed_interval_s=st.none() | INTERVALS, score=SCORES, signature=SIGNATURES,
+    outlink_count=COUNTS, depth=DEPTHS,
+)  # fmt: skip
+answers = st.builds(
+    Answer, **PLACE, url=st.just("asked"), outcome=st.sampled_from(sorted(OUTCOMES)), reason=ANY_REASON,
+    fetched_at=TIMES, depth=DEPTHS, parse_status=st.sampled_from([None, "ok", "ok", "failed", "skipped"]),
+    parse_reason=ANY_REASON, noindex=st.sampled_from([None, False, True]), outlink_count=COUNTS, signature=SIGNATURES,
+)  # fmt: skip
+targets = st.builds(Target, **PLACE, url=st.sampled_from([None, "linked"]), depth=DEPTHS, contribution=SCORES)
+cases = st.tuples(st.none() | olds, st.none() | answers, st.none() | targets).filter(any)
+rules = st.builds(
+    Rules, now_ms=TIMES, interval_s=st.integers(1, 10**7), min_interval_s=st.sampled_from([0, 60, 3_600]),
+    max_interval_s=st.sampled_from([60, 86_400, 90 * 86_400]), grow=st.sampled_from([1.0, 1.4, 1.1]),
+    shrink=st.sampled_from([1.0, 0.8, 0.3]), gone_grow=st.sampled_from([1.0, 1.5]), retry_max=st.integers(1, 4),
+    retry_delay_s=st.integers(0, 10**6),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def duck():
+    session = Session(memory_mib=512, threads=1)
+    yield session
+    session.close()
+
+
+def with_key(number, known):
+    """The row with a key and a host of its own, so that many cases run as one batch."""
+    return {**msgspec.structs.asdict(known), "url_key": f"k{number:05d}", "host": f"h{number}", "bucket": number}
+
+
+def inputs_for(batch, rule):
+    found = {"crawldb": [], "answers": [], "targets": []}
+    for number, (old, answer, target) in enumerate(batch):
+        if old is not None:
+            found["crawldb"].append(with_key(number, old))
+        if answer is not None:
+            found["answers"].append(with_key(number, answer))
+        if target is not None:
+            found["targets"].append(with_key(number, target))
+    return {
+        "crawldb": rows_of(STEP.columns, found["crawldb"]),
+        "answers": rows_of(updatedb.ANSWERS, found["answers"]),
+        "targets": rows_of(updatedb.ADMITTED, found["targets"]),
+        "params": rows_of(updatedb.PARAMS, [msgspec.structs.asdict(rule)]),
+    }
+
+
+def by_function(batch, rule):
+    return [with_key(number, transition(*case, rule)) for number, case in enumerate(batch)]
+
+
+def by_sql(session, inputs):
+    for name, rows in inputs.items():
+        session.bind_arrow(name, rows)
+    session.run(STEP, None)
+    return session.table(STEP.output, STEP.columns).sort_by("url_key").to_pylist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(batch=st.lists(cases, min_size=1, max_size=60), rule=rules)
+def test_sql_is_the_function(duck, batch, rule):
+    assert by_sql(duck, inputs_for(batch, rule)) == by_function(batch, rule)
+
+
+def every_case():
+    """Each state with each outcome, and each reason that decides something: all combinations that have a rule."""
+    place = {"url_key": "k", "url": None, "host": "h", "bucket": 0}
+    olds_, answers_ = [None], [None]
+    for status in sorted(STATUSES):
+        for reason in (None, "http_404", "noindex", "timeout"):
+            for retries in (0, 2):
+                for signature in (None, b"a" * 16):
+                    olds_.append(
+                        Row(
+                            **place,
+                            status=status,
+                            reason=reason,
+                            due_at=START_MS,
+                            fetched_at=None,
+                            modified_at=None,
+                            retries=retries,
+                            interval_s=86_400,
+                            fixed_interval_s=None,
+                            score=5,
+                            signature=signature,
+                            outlink_count=None,
+                            depth=3,
+                        )
+                    )
+    for outcome in sorted(OUTCOMES):
+        for reason in (None, "http_404", "http_410", "timeout", "dns_failed"):
+            for parse_status in (None, "ok", "failed", "skipped"):
+                for fetched_at in (START_MS - 1, START_MS):
+                    for signature in (None, b"a" * 16, b"b" * 16):
+                        answers_.append(
+                            Answer(
+                                **{**place, "url": "u"},
+                                outcome=outcome,
+                                reason=reason,
+                                fetched_at=fetched_at,
+                                depth=1,
+                                parse_status=parse_status,
+                                parse_reason="media_type",
+                                noindex=None,
+                                outlink_count=7,
+                                signature=signature,
+                            )
+                        )
+    return [(o, a, None) for o in olds_ for a in answers_ if o or a]
+
+
+def test_sql_is_the_function_for_every_state_and_outcome(duck):
+    batch, rule = every_case(), Rules(**UPDATE)
+    assert len(batch) > 100_000
+    chunk = 20_000
+    for start in range(0, len(batch), chunk):
+        part = batch[start : start + chunk]
+        assert by_sql(duck, inputs_for(part, rule)) == by_function(part, rule)
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases, rule=rules)
+def test_what_holds_for_every_row(case, rule):
+    old, answer, target = case
+    row = transition(old, answer, target, rule)
+    assert row.retries >= 0
+    assert row.interval_s > 0 or row.fixed_interval_s == 0
+    assert row.score - (old.score if old else 0) == (target.contribution if target else 0)
+    if old is not None:
+        assert row.depth <= old.depth
+        assert row.url == old.url
+    if answer is None and old is not None:
+        kept = msgspec.structs.replace(row, score=old.score, depth=old.depth, interval_s=old.interval_s)
+        assert kept == old, "a link changes nothing but score and depth"
+    if answer is not None and answer.outcome in ("gone", "denied", "retry"):
+        assert row.signature == (old.signature if old else None)
+        assert row.fetched_at == (old.fetched_at if old else None)
+
+
+@pytest.mark.spark
+def test_spark_is_the_function_too(spark):
+    from cobnut.engines.spark import run_sql
+
+    batch, rule = every_case()[::37], Rules(**UPDATE)
+    rows = run_sql(spark, STEP, inputs_for(batch, rule))
+    assert rows.sort_by("url_key").to_pylist() == by_function(batch, rule)
