@@ -103,3 +103,38 @@ def test_each_origin_has_its_own(bench, web):
     settings = bench.with_settings(resolve=(f"a.test:127.0.0.1:{web.port}",))
     bench.fetch("http://a.test/x", "http://a.test:8080/x", settings=settings)
     assert len(web.requests("a.test", "/robots.txt")) == 2
+
+
+def test_many_origins_that_share_one_file_ask_for_it_once_and_at_its_pace(tmp_path, web, bench_class):
+    from cobnut.fetcher.pool import FetchPool
+
+    hosts = [f"h{n}.test" for n in range(12)]
+    for host in hosts:
+        web.site(host, {"/robots.txt": moved("http://shared.test/robots.txt"), "/x": "x", "/y": "y"})
+    web.site("shared.test", {"/robots.txt": ROBOTS, "/y": "page"})
+    urls = [f"http://{host}/{path}" for host in hosts for path in "xy"]
+    with FetchPool(2) as pool:
+        bench = bench_class(tmp_path / "c", web, pool, workers=2, delay_s=0.2)
+        bench.seed(urls[0])
+        bench.fetchlist(*urls, "http://shared.test/y", parts=2)
+        report = bench.fetch()
+    assert report.outcomes == {"denied": 12, "success": 13}
+    assert web.stats("shared.test").most_at_once == 1
+    assert web.stats("shared.test").min_gap_s >= 0.2 - 0.02
+    assert len(web.requests("shared.test", "/robots.txt")) == 1
+    assert len(bench.hosts("robots")) == 13
+
+
+def test_two_robots_files_that_redirect_to_each_other(tmp_path, web, bench_class):
+    from cobnut.fetcher.pool import FetchPool
+
+    web.site("a.test", {"/robots.txt": moved("http://b.test/robots.txt"), "/x": "x"})
+    web.site("b.test", {"/robots.txt": moved("http://a.test/robots.txt"), "/x": "x"})
+    with FetchPool(2) as pool:
+        bench = bench_class(tmp_path / "c", web, pool, workers=2)
+        bench.seed("http://a.test/x")
+        urls = ("http://a.test/x", "http://b.test/x")
+        bench.fetchlist(*urls, parts=2, part_of=lambda host, _: int(host == "b.test"))
+        assert bench.fetch().outcomes == {"success": 2}
+        bench.fetchlist(*urls)
+        assert bench.fetch().outcomes == {"success": 2}

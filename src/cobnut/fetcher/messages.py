@@ -1,8 +1,8 @@
 """What do the parent and a fetch worker say to each other?
 
-Length-prefixed msgpack over a socket pair. The parent sends `Begin`, `Hop`, `Stop`, `Finish`; the worker
-sends `Progress`, `Hop`, `Idle`, `Done`, `Failed`. A closed socket means the other side is dead.
-"""
+Length-prefixed msgpack over a socket pair. The parent sends `Begin`, `Hop`, `RobotsAsk`, `RobotsTold`,
+`Stop`, `Finish`; the worker sends `Progress`, `Hop`, `Idle`, `Done`, `Failed`. A closed socket means the
+other side is dead."""
 
 from __future__ import annotations
 
@@ -57,6 +57,29 @@ class Hop(msgspec.Struct, frozen=True, tag="hop"):
     bucket: int
 
 
+class RobotsAsk(msgspec.Struct, frozen=True, tag="robots_ask"):
+    """The robots.txt of `origin` is redirected to `url`, on a host of another worker: `asked_by` is a part of
+    the asker."""
+
+    url: str
+    chain: tuple[str, ...]
+    origin: str
+    asked_by: int
+    host: str
+    bucket: int
+
+
+class RobotsTold(msgspec.Struct, frozen=True, tag="robots_told"):
+    """What such a request brought for `origin`. `asked_by` None: it was not asked by another worker."""
+
+    origin: str
+    state: str
+    reason: str | None
+    http_status: int | None
+    body: bytes
+    asked_by: int | None = None
+
+
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """Start nothing new; finish what is in flight."""
 
@@ -103,10 +126,10 @@ class Progress(msgspec.Struct, frozen=True, tag="progress"):
 
 
 class Idle(msgspec.Struct, frozen=True, tag="idle"):
-    """Nothing is left to do, after so many hops received from the parent and sent to it."""
+    """Nothing is left to do, after so many messages that came from other workers and went to them."""
 
-    hops_received: int
-    hops_sent: int
+    passed_in: int
+    passed_out: int
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
@@ -125,8 +148,11 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     remedy: str | None
 
 
-ToWorker = Begin | Hop | Stop | Finish
-ToParent = Progress | Hop | Idle | Done | Failed
+Passed = Hop | RobotsAsk | RobotsTold
+"""What goes from one worker to another, through the parent."""
+
+ToWorker = Begin | Hop | RobotsAsk | RobotsTold | Stop | Finish
+ToParent = Progress | Hop | RobotsAsk | RobotsTold | Idle | Done | Failed
 
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_WORKER: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)

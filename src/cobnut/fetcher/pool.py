@@ -22,7 +22,21 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from cobnut.errors import CobnutError, DataError, InputError, MachineError
-from cobnut.fetcher.messages import Begin, Channel, Counts, Done, Failed, FetchSpec, Finish, Hop, Idle, Progress, Stop
+from cobnut.fetcher.messages import (
+    Begin,
+    Channel,
+    Counts,
+    Done,
+    Failed,
+    FetchSpec,
+    Finish,
+    Idle,
+    Passed,
+    Progress,
+    RobotsAsk,
+    RobotsTold,
+    Stop,
+)
 
 POLL_S = 0.2
 
@@ -64,13 +78,13 @@ class _Child:
         self.latest: Progress | None = None
         self.idle: tuple[int, int] | None = None
         self.done: Done | None = None
-        self.hops_to = self.hops_from = 0
+        self.passed_to = self.passed_from = 0
         self.cpu_before_s = 0.0
 
     def begin(self, spec: FetchSpec, parts: tuple[int, ...]) -> None:
         """Hands out parts for a round."""
         self.parts, self.latest, self.idle, self.done = parts, None, None, None
-        self.hops_to = self.hops_from = 0
+        self.passed_to = self.passed_from = 0
         self.channel.send(Begin(spec, parts))
 
     def end(self) -> None:
@@ -218,29 +232,37 @@ class _Round:
         if isinstance(message, Progress):
             child.latest = message
         elif isinstance(message, Idle):
-            child.idle = (message.hops_received, message.hops_sent)
-        elif isinstance(message, Hop):
-            child.hops_from += 1
+            child.idle = (message.passed_in, message.passed_out)
+        elif isinstance(message, Passed):
+            child.passed_from += 1
             self._pass_on(message)
         elif isinstance(message, Done):
             child.done = message
         elif isinstance(message, Failed):
             raise _error(message)
 
-    def _pass_on(self, hop: Hop) -> None:
-        part = self._owner_of(hop.host)
-        if part is None:  # a host that is in no part: any worker may ask it, but always the same one
-            part = self._parts[hop.bucket % len(self._parts)]
-        owner = self._by_part.get(part)
-        if owner is None or self._finishing:  # another process has that part: the target waits for the next round
+    def _pass_on(self, message: Passed) -> None:
+        part: int | None
+        if isinstance(message, RobotsTold):
+            part = message.asked_by
+        else:
+            part = self._owner_of(message.host)
+            if part is None:  # a host that is in no part: any worker may ask it, but always the same one
+                part = self._parts[message.bucket % len(self._parts)]
+        to = self._by_part.get(part) if part is not None else None
+        if to is None and isinstance(message, RobotsAsk):
+            # another process has that part: its hosts are not asked from here
+            told = RobotsTold(message.origin, "disallow_all", "host_backoff", None, b"", message.asked_by)
+            to, message = self._by_part[message.asked_by], told
+        if to is None or self._finishing:
             self._unpassed += 1
             return
-        owner.hops_to += 1
-        owner.idle = None
-        owner.channel.send(hop)
+        to.passed_to += 1
+        to.idle = None
+        to.channel.send(message)
 
     def _all_idle(self) -> bool:
-        return all(child.idle == (child.hops_to, child.hops_from) for child in self._children)
+        return all(child.idle == (child.passed_to, child.passed_from) for child in self._children)
 
     def _enough(self) -> bool:
         if self._max_pages is None:

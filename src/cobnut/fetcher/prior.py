@@ -12,6 +12,7 @@ from cobnut.fetcher import outcome
 from cobnut.fetcher.answer import Answer, now_ms, read_headers, status_of
 from cobnut.fetcher.archive import Recovered
 from cobnut.fetcher.body import Body, BodyBudget
+from cobnut.fetcher.origins import NAMING_FAILED
 from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import RobotsRules
 from cobnut.fetcher.run import Run, kept_headers
@@ -49,7 +50,7 @@ def _queue_fetchlist(run: Run, part_output: PartOutput) -> None:
             for key, url, host, bucket, fetch, score, depth, etag, last_modified in zip(
                 *(columns[name] for name in _COLUMNS), strict=True
             ):
-                run.own(host, bucket, part_output)
+                run.pace.own(host, bucket, part_output)
                 if fetch:
                     run.add(Task(url, key, host, bucket, part_output, score, depth, etag, last_modified))
 
@@ -120,11 +121,11 @@ def _prior_hosts(run: Run, now: float) -> None:
     import pyarrow.parquet as pq
 
     wall = now_ms()
-    hosts = list(run.host_facts)
+    hosts = list(run.pace.facts)
     for path in run.spec.hostdb_files if hosts else ():
         columns = ["host", "next_fetch_at", "backoff_s", "failures", "crawl_delay_ms"]
         for row in pq.read_table(path, columns=columns, filters=[("host", "in", hosts)]).to_pylist():
-            facts = run.host_facts[row["host"]]
+            facts = run.pace.facts[row["host"]]
             facts.backoff_s = row["backoff_s"] or 0
             facts.crawl_delay_ms = row["crawl_delay_ms"]
             if row["next_fetch_at"] is not None and row["next_fetch_at"] > wall:
@@ -135,7 +136,7 @@ def _prior_robots(run: Run) -> None:
     import pyarrow.parquet as pq
 
     wall = now_ms()
-    hosts = list(run.host_facts)
+    hosts = list(run.pace.facts)
     columns = ["origin", "host", "state", "reason", "body", "fetched_at"]
     for path in run.spec.robots_files if hosts else ():
         for row in pq.read_table(path, columns=columns, filters=[("host", "in", hosts)]).to_pylist():
@@ -149,5 +150,4 @@ def _prior_robots(run: Run) -> None:
                 rules = RobotsRules.parse(row["body"] or b"", run.agent)
             else:
                 rules = RobotsRules.allow_all() if row["state"] == "allow_all" else RobotsRules.disallow_all()
-            known = ("dns_failed", "dns_timeout", "private_address")
-            run.set_origin(row["origin"], Origin(rules, row["reason"] if row["reason"] in known else None), row["host"])
+            run.origins.set(row["origin"], Origin(rules, row["reason"] if row["reason"] in NAMING_FAILED else None))

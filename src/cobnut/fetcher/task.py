@@ -14,25 +14,26 @@ if TYPE_CHECKING:
 
 
 class Task:
-    """One URL on its way: a page, or the robots.txt of an origin (then `robots_of` names the origin).
+    """One URL on its way: a page, or the robots.txt of an origin (then `robots_of` names the origin, and
+    `asked_by` a part of another worker that wants to know).
 
     `chain` holds the url_keys of the redirects that led here, the first one first; for robots the URLs.
     """
 
     __slots__ = (
-        "addresses", "bucket", "chain", "depth", "etag", "host", "key", "last_modified", "lenient", "origin", "output",
-        "port", "robots_of", "score", "started_at_ms", "tries", "url",
+        "addresses", "asked_by", "bucket", "chain", "depth", "etag", "host", "key", "last_modified", "lenient",
+        "origin", "output", "port", "robots_of", "score", "started_at_ms", "tries", "url",
     )  # fmt: skip
 
     def __init__(
         self, url: str, key: str, host: str, bucket: int, output: PartOutput, score: int, depth: int,
         etag: str | None = None, last_modified: str | None = None, chain: tuple[str, ...] = (),
-        robots_of: str | None = None,
+        robots_of: str | None = None, asked_by: int | None = None,
     ) -> None:  # fmt: skip
         self.url, self.key, self.host, self.bucket, self.output = url, key, host, bucket, output
         self.score, self.depth = score, depth
         self.etag, self.last_modified = etag, last_modified
-        self.chain, self.robots_of = chain, robots_of
+        self.chain, self.robots_of, self.asked_by = chain, robots_of, asked_by
         self.origin = ""
         self.port = 0
         self.addresses: list[tuple[str, int]] = []

@@ -24,7 +24,7 @@ from cobnut.errors import CobnutError
 from cobnut.fetcher.identity import identity, limits
 from cobnut.fetcher.lenient import LenientTries
 from cobnut.fetcher.loop import Loop
-from cobnut.fetcher.messages import Begin, Channel, Done, Failed, Finish, Hop, Idle, Progress, Stop
+from cobnut.fetcher.messages import Begin, Channel, Done, Failed, Finish, Idle, Passed, Progress, Stop
 from cobnut.fetcher.prior import load
 from cobnut.fetcher.results import PartOutput
 from cobnut.fetcher.run import Run
@@ -37,7 +37,7 @@ class Worker:
 
     def __init__(self, link: socket.socket) -> None:
         self._channel = Channel(link, at_worker=True)
-        self._hops_received = self._hops_sent = 0
+        self._passed_in = self._passed_out = 0
         self._finish = False
         self._run: Run | None = None
 
@@ -57,7 +57,7 @@ class Worker:
     def _round(self, begin: Begin) -> None:
         spec = begin.spec
         who, bounds = identity(spec.fetcher, spec.software.rpartition("/")[2], spec.proxy), limits(spec.fetcher)
-        self._hops_received = self._hops_sent = 0
+        self._passed_in = self._passed_out = 0
         self._finish = False
         about = {"software": spec.software, "format": "WARC File Format 1.1", "http-header-user-agent": who.user_agent,
                  "robots": "obeyed (RFC 9309)"}  # fmt: skip
@@ -71,7 +71,7 @@ class Worker:
             lenient = LenientTries(who, bounds)
             stack.callback(lenient.close)
             outputs = [PartOutput(segment, part, spec.fetcher.warc_max_bytes, about) for part in begin.parts]
-            run = Run(spec, outputs, loop, lenient, who, bounds, time.monotonic, self._send_hop)
+            run = Run(spec, outputs, loop, lenient, who, bounds, time.monotonic, self._pass_on)
             self._run = run
             load(run, time.monotonic())
             loop.add_reader(self._channel.fileno(), self._hear)
@@ -96,7 +96,7 @@ class Worker:
                 self._channel.send(Progress(run.counts, run.busy, run.queues.waiting, run.current_hosts()))
                 next_progress = now + PROGRESS_S
             if run.idle:
-                here = (self._hops_received, self._hops_sent)
+                here = (self._passed_in, self._passed_out)
                 if said_idle != here:
                     said_idle = here
                     self._channel.send(Progress(run.counts, 0, 0, ()))
@@ -110,9 +110,9 @@ class Worker:
 
     def _hear(self) -> None:
         for message in self._channel.receive():
-            if isinstance(message, Hop) and self._run is not None:
-                self._hops_received += 1
-                self._run.add_hop(message)
+            if isinstance(message, Passed) and self._run is not None:
+                self._passed_in += 1
+                self._run.passed(message)
             elif isinstance(message, Stop) and self._run is not None:
                 self._run.stop(asked=True)
             elif isinstance(message, Finish):
@@ -120,9 +120,9 @@ class Worker:
         if self._channel.closed:
             os._exit(0)
 
-    def _send_hop(self, hop: Hop) -> None:
-        self._hops_sent += 1
-        self._channel.send(hop)
+    def _pass_on(self, message: Passed) -> None:
+        self._passed_out += 1
+        self._channel.send(message)
 
 
 def wait_readable(fd: int) -> None:

@@ -1,0 +1,123 @@
+"""How fast may each host be asked, and when is it left alone?
+
+The delay of a host is its Crawl-delay (within bounds), else the setting, else one second, or none where the
+connection goes straight to this machine. 429 and 503 pause a host and slow it down for the rest of the round;
+failures in a row let it rest. All of it goes into the rows about hosts, and so into the next rounds.
+
+Not here: giving out items at that pace (`fetcher.politeness`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cobnut.config.sections import FetcherSettings
+from cobnut.fetcher import outcome
+from cobnut.fetcher.answer import Answer, now_ms, retry_after_s
+from cobnut.fetcher.politeness import HostQueues
+from cobnut.fetcher.results import PartOutput
+from cobnut.fetcher.task import HostFacts, Task
+from cobnut.urls.addresses import why_blocked
+
+MAX_TRIES = 5
+LONGEST_PAUSE_S = 300.0
+FIRST_SLOW_S = 2.0
+
+Drop = Callable[[str, Task, str], None]
+"""Gives up a queued task of a host, with the reason."""
+
+
+class Pace:
+    """What is known of the hosts that this worker asks."""
+
+    def __init__(
+        self, settings: FetcherSettings, queues: HostQueues[Task], proxied: bool, clock: Callable[[], float], drop: Drop
+    ) -> None:
+        self._settings, self._queues, self._proxied, self._clock, self._drop = settings, queues, proxied, clock, drop
+        self.facts: dict[str, HostFacts] = {}
+
+    def own(self, host: str, bucket: int, output: PartOutput) -> HostFacts:
+        """This worker asks this host; its rows go to `output`."""
+        facts = self.facts.get(host)
+        if facts is None:
+            facts = self.facts[host] = HostFacts(bucket, output)
+        return facts
+
+    def sending(self, task: Task) -> None:
+        """A request goes out to the first address of the task."""
+        facts = self.facts[task.host]
+        facts.request_count += 1
+        facts.address_is_loopback = bool(task.addresses) and why_blocked(task.addresses[0][0]) == "loopback"
+        self._queues.host(task.host).delay_s = self._delay_s(facts)
+
+    def learn_delay(self, host: str, crawl_delay_ms: int | None) -> None:
+        """The robots.txt of one of the host's origins names a delay."""
+        facts = self.facts.get(host)
+        if facts is not None and crawl_delay_ms is not None:
+            facts.crawl_delay_ms = max(facts.crawl_delay_ms or 0, crawl_delay_ms)
+            self._queues.host(host).delay_s = self._delay_s(facts)
+
+    def note(self, task: Task, answer: Answer) -> None:
+        """Counts an answer for its host, and lets a failing host rest."""
+        facts = self.facts[task.host]
+        facts.dirty = True
+        facts.body_bytes += len(answer.body)
+        facts.elapsed_ms += answer.elapsed_ms
+        if not outcome.is_host_failure(answer.error, answer.status):
+            if answer.status is not None:
+                facts.failures = facts.backoff_s = 0
+            return
+        facts.failures += 1
+        facts.error_count += 1
+        facts.dns_error_count += answer.error in ("dns_failed", "dns_timeout")
+        facts.last_error = answer.error or f"http_{answer.status}"
+        if facts.failures >= self._settings.failures_per_host:
+            doubled = facts.backoff_s * 2 if facts.backoff_s else self._settings.backoff_s
+            facts.backoff_s = int(min(max(1.0, doubled), self._settings.backoff_max_s))
+            self._rest(task.host, facts, facts.backoff_s)
+
+    def slow_down(self, task: Task, answer: Answer, until: float | None) -> bool:
+        """The host asked for a pause: True when the URL waits in the queue again, to be asked after it.
+        `until`: the time after which nothing is started."""
+        facts = self.facts[task.host]
+        facts.slow_s = min(max(FIRST_SLOW_S, self._delay_s(facts) * 2), self._settings.max_delay_s)
+        asked = retry_after_s(answer.headers.get("retry-after"), now_ms() / 1000)
+        pause_s = float(asked) if asked is not None else facts.slow_s
+        facts.next_fetch_at = max(facts.next_fetch_at or 0, now_ms() + int(pause_s * 1000))
+        facts.dirty = True
+        if self._queues.host(task.host).resting:
+            return False
+        now = self._clock()
+        if pause_s > LONGEST_PAUSE_S or (until is not None and now + pause_s >= until):
+            self._rest(task.host, facts, pause_s)
+            return False
+        self._queues.pause(task.host, now + pause_s)
+        task.tries += 1
+        return task.tries < MAX_TRIES and self._queues.add(task.host, task, first=True)
+
+    def robots_busy(self, task: Task, answer: Answer) -> None:
+        """Even robots.txt asked for a pause: the host is left alone for as long in the rounds to come."""
+        asked = retry_after_s(answer.headers.get("retry-after"), now_ms() / 1000)
+        pause_s = asked if asked is not None else int(self._settings.backoff_s)
+        self.facts[task.host].next_fetch_at = now_ms() + 1000 * pause_s
+
+    def rows(self, output: PartOutput) -> list[dict[str, Any]]:
+        """Rows about the hosts of one part that were asked since the last ones."""
+        at = now_ms()
+        return [facts.row(host, at) for host, facts in self.facts.items() if facts.dirty and facts.output is output]
+
+    def _delay_s(self, facts: HostFacts) -> float:
+        settings = self._settings
+        if facts.crawl_delay_ms is not None:
+            delay = min(facts.crawl_delay_ms / 1000, settings.max_delay_s)
+        elif settings.delay_s >= 0:
+            delay = settings.delay_s
+        else:
+            delay = 0.0 if facts.address_is_loopback and not self._proxied else 1.0
+        return max(delay, settings.min_delay_s, facts.slow_s)
+
+    def _rest(self, host: str, facts: HostFacts, seconds: float) -> None:
+        facts.next_fetch_at = max(facts.next_fetch_at or 0, now_ms() + int(seconds * 1000))
+        for task in self._queues.rest(host):
+            self._drop(host, task, "host_backoff")
