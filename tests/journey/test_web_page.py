@@ -80,24 +80,26 @@ def test_no_window_scrolls_sideways_and_nothing_is_cut_off(server, browser, addr
 
 def test_a_search_from_the_first_page_to_the_last_result(server, browser):
     browser.open(server.url)
-    assert browser.run("return document.activeElement.name") == "q"
+    browser.wait_for("document.activeElement.name == 'q'")
     browser.press("hazel" + ENTER)
-    assert browser.url == f"{server.url}search?q=hazel"
+    browser.wait_for(
+        "location.href == arguments[0] && document.readyState == 'complete'", f"{server.url}search?q=hazel"
+    )
     assert browser.title == "hazel – Cobnut"
     assert browser.run("return document.querySelectorAll('.hit').length") == 10
     browser.click(".pages a[rel=next]")
-    assert browser.url == f"{server.url}search?q=hazel&page=2"
+    browser.wait_for("location.href == arguments[0]", f"{server.url}search?q=hazel&page=2")
     browser.open(f"{server.url}search?q=hazel&page=16")
     assert browser.run("return document.querySelectorAll('.hit').length") == 5
     assert browser.run("return document.querySelector('[aria-current=page]').innerText").split()[-1] == "16"
     browser.click(".name")
-    assert browser.url == server.url
+    browser.wait_for("location.href == arguments[0]", server.url)
 
 
 def test_reasons_are_shown_on_demand(server, browser):
     browser.open(f"{server.url}search?q=hazel")
     browser.click(".summary a")
-    assert browser.run("return document.querySelectorAll('details').length") == 10
+    browser.wait_for("document.querySelectorAll('details').length == 10")
     assert browser.run("return [...document.querySelectorAll('details')].filter(e => e.open).length") == 1
     browser.click(".hit:nth-child(2) summary")
     assert browser.run("return document.querySelectorAll('details')[1].querySelector('table').offsetHeight") > 20

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 import shutil
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -72,6 +74,15 @@ class Browser:
     def open(self, url: str) -> None:
         """Loads a page."""
         self._ask("POST", "/url", {"url": url})
+
+    def wait_for(self, script: str, *arguments: Any) -> None:
+        """Waits until an expression is true in the page that is open by then."""
+        for _ in range(400):
+            with contextlib.suppress(BrowserError):  # asked between two pages
+                if self.run(f"return {script}", *arguments):
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"never came true: {script} {arguments} at {self.url}")
 
     @property
     def url(self) -> str:
