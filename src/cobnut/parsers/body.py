@@ -126,13 +126,12 @@ def _brotli(body: bytes) -> Iterator[bytes]:
     unpack = brotli.Decompressor()
     try:
         data = unpack.process(body, output_buffer_limit=_PIECE)
-        while True:
-            yield data
-            if unpack.is_finished():
-                return
-            if unpack.can_accept_more_data():
-                raise EOFError("the compressed stream ends early")
+        yield data
+        while not unpack.is_finished():  # it may hold output back even when it says that it can accept more input
             data = unpack.process(b"", output_buffer_limit=_PIECE)
+            if not data and not unpack.is_finished():
+                raise EOFError("the compressed stream ends early")
+            yield data
     except brotli.error as broken:
         raise ValueError("not brotli") from broken
 

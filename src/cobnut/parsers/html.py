@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from cobnut.parsers import main_text as mt
 
@@ -31,7 +31,7 @@ _MAX_DESCRIPTION = 2_000
 _MAX_HEADING = 500
 _MAX_HEADINGS = 200
 _MAX_META = 200
-_MAX_ALTERNATES = 500
+_HUGE_BLOCK = 10_000
 
 
 class RawLinks(msgspec.Struct):
@@ -118,7 +118,10 @@ def read_html(
     html: str, *, max_text_chars: int = 1_000_000, max_links: int = 10_000, max_anchor_chars: int = 200
 ) -> HtmlPage:
     """Everything a page says. `html` has been decoded, and tamed by `guard.tame`."""
-    tree = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
+    try:
+        tree = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
+    except SelectolaxError as error:  # it refuses no HTML: the memory is used up
+        raise MemoryError(str(error)) from error
     walk = _Walk(max_text_chars, max_links, max_anchor_chars)
     if tree.root is not None:
         walk.run(tree.root)
@@ -211,13 +214,13 @@ class _Walk:
         text = " ".join((parts[0] if len(parts) == 1 else "".join(parts)).split())
         self.parts = []
         if text:
-            if len(text) * 2 > self.chars_left:  # one huge block must not push out what stands behind it
-                text = text[: self.chars_left // 2]
+            # one huge block must not push out what stands behind it
+            room = self.chars_left // 2 if len(text) > _HUGE_BLOCK else self.chars_left
+            if len(text) > room:
                 self.cut = True
+                text = text[: max(0, room)]
+        if text:
             self.chars_left -= len(text) + 1
-            if not text:
-                self.linked = 0
-                return
             self.blocks.append((text, min(self.linked, len(text)), self.zone))
         self.linked = 0
 

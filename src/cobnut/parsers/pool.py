@@ -31,10 +31,20 @@ import msgspec
 
 from cobnut.config.sections import Settings
 from cobnut.errors import MachineError
-from cobnut.parsers.tasks import NO_PAGE, Batch, BatchDone, WorkerStart, read_message, write_message
+from cobnut.parsers.tasks import (
+    NO_PAGE,
+    Answer,
+    Batch,
+    BatchDone,
+    BatchFailed,
+    WorkerStart,
+    read_message,
+    write_message,
+)
 
 _MAX_IDLE_DEATHS = 3
-"""Deaths of workers on no page, over one batch, after which the machine is blamed."""
+_MAX_IDLE_KILLS = 10
+"""Deaths of workers on no page, over one batch, after which the machine is blamed; more when killed from outside."""
 _STALL_FACTOR = 20
 _STALL_LEAST_S = 120.0
 _POLL_S = 0.5
@@ -126,7 +136,7 @@ class ParsePool:
         worker.close()
         if place == NO_PAGE:
             work.idle_deaths += 1
-            if work.idle_deaths >= _MAX_IDLE_DEATHS:
+            if work.idle_deaths >= (_MAX_IDLE_KILLS if ended_by == signal.SIGKILL else _MAX_IDLE_DEATHS):
                 raise MachineError(
                     f"a parse worker ended {work.idle_deaths} times while it was on no page ({_name(ended_by)})",
                     where=work.batch.segment,
@@ -175,7 +185,7 @@ class _Worker:
             file.truncate(mmap.PAGESIZE)
             self.place = mmap.mmap(file.fileno(), mmap.PAGESIZE)
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cobnut.parsers.worker", str(file.fileno()), str(os.getpid())],
+                [sys.executable, "-P", "-m", "cobnut.parsers.worker", str(file.fileno()), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=(file.fileno(),),
@@ -200,12 +210,15 @@ class _Worker:
             write_message(self.requests, message)
 
     def finish(self) -> BatchDone | None:
-        """The account of the batch; None when the worker died."""
+        """The account of the batch; None when the worker died. A `MachineError` when it could not be written."""
         message = read_message(self.answers)
         if message is None:
             return None
         self.work = None
-        return msgspec.msgpack.decode(message, type=BatchDone)
+        answer = msgspec.msgpack.decode(message, type=Answer)
+        if isinstance(answer, BatchFailed):
+            raise MachineError(answer.what, where=answer.where, remedy=answer.remedy)
+        return answer
 
     def autopsy(self) -> tuple[int, int]:
         """Place of the page the dead worker was on, and the signal that ended it (0: it ended by itself)."""

@@ -28,7 +28,7 @@ class PageTask(msgspec.Struct, frozen=True, array_like=True):
     truncated: bool = False
     digest: bytes | None = None
     warc_file: str | None = None
-    warc_offset: int = 0
+    warc_offset: int | None = None
 
 
 class Batch(msgspec.Struct, frozen=True, array_like=True):
@@ -40,7 +40,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True):
     bad: dict[int, str] = {}
 
 
-class BatchDone(msgspec.Struct, frozen=True, array_like=True):
+class BatchDone(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A batch whose parts are durable: pages by status, pages by reason, links written, CPU time taken."""
 
     name: str
@@ -50,6 +50,17 @@ class BatchDone(msgspec.Struct, frozen=True, array_like=True):
     links: int
     dropped: int
     cpu_ms: int
+
+
+class BatchFailed(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A batch whose parts could not be written: the machine's fault, as `MachineError` has it."""
+
+    what: str
+    where: str | None
+    remedy: str | None
+
+
+Answer = BatchDone | BatchFailed
 
 
 class WorkerStart(msgspec.Struct, frozen=True, array_like=True):

@@ -25,10 +25,13 @@ from typing import Any, BinaryIO
 import msgspec
 
 from cobnut.config.sections import Settings
+from cobnut.errors import CobnutError
 from cobnut.parsers.tasks import (
     NO_PAGE,
+    Answer,
     Batch,
     BatchDone,
+    BatchFailed,
     PageTask,
     WorkerStart,
     read_message,
@@ -61,10 +64,14 @@ def serve(requests: BinaryIO, answers: BinaryIO, place: mmap.mmap, parent: int) 
     _limit_memory(settings.parser.memory_mib)
     while (message := read_message(requests)) is not None:
         batch = msgspec.msgpack.decode(message, type=Batch)
-        done = worker.run(batch)
-        if done is None or os.getppid() != parent:
+        answer: Answer
+        try:
+            answer = worker.run(batch)
+        except CobnutError as error:
+            answer = BatchFailed(error.what, error.where, error.remedy)
+        if os.getppid() != parent:
             return
-        write_message(answers, done)
+        write_message(answers, answer)
 
 
 class Worker:
@@ -85,7 +92,7 @@ class Worker:
         self.timeout_s = settings.parser.page_timeout_s
         self._page, self._columns = page, columns
 
-    def run(self, batch: Batch) -> BatchDone | None:
+    def run(self, batch: Batch) -> BatchDone:
         """Parses a batch and makes its parts durable."""
         from cobnut.records.catalogue import LINKS, PARSED
         from cobnut.storage.parts import write_part
@@ -147,7 +154,7 @@ class Archive:
         """Headers and body as received; None when the record is not there, or is another page's."""
         from fastwarc import ArchiveIterator, WarcRecordType
 
-        if task.warc_file is None:
+        if task.warc_file is None or task.warc_offset is None:
             return (), b""
         try:
             file = self.files.get(task.warc_file)

@@ -1,0 +1,80 @@
+"""Content-Encoding: undone with a cap, broken bodies kept as far as they go."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import brotli
+import pytest
+
+from cobnut.parsers.body import BAD_ENCODING, TOO_LARGE, undo_encoding
+
+TEXT = b"".join(b"line %d of a page\n" % i for i in range(5_000))
+RAW = zlib.compressobj(9, zlib.DEFLATED, -15)
+RAW_DEFLATE = RAW.compress(TEXT) + RAW.flush()
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        (None, TEXT),
+        ("identity", TEXT),
+        ("gzip", gzip.compress(TEXT)),
+        (" X-GZIP ", gzip.compress(TEXT)),
+        ("deflate", zlib.compress(TEXT)),
+        ("deflate", RAW_DEFLATE),
+        ("br", brotli.compress(TEXT)),
+        ("gzip, br", brotli.compress(gzip.compress(TEXT))),
+        ("gzip", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])),
+        ("gzip", gzip.compress(TEXT) + b"trailing rubbish"),
+    ],
+)
+def test_codings_are_undone(coding: str | None, body: bytes) -> None:
+    decoded = undo_encoding(body, coding, 1 << 20)
+    assert decoded.data == TEXT
+    assert (decoded.cut, decoded.reason) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"), [("gzip", gzip.compress(TEXT)), ("deflate", RAW_DEFLATE), ("br", brotli.compress(TEXT))]
+)
+def test_a_cut_stream_gives_what_came_before(coding: str, body: bytes) -> None:
+    decoded = undo_encoding(body[: len(body) * 2 // 3], coding, 1 << 20)
+    assert decoded.reason == BAD_ENCODING
+    assert TEXT.startswith(decoded.data)
+    assert len(decoded.data) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", gzip.compress(b"0" * (200 << 20), 9)),
+        ("br", brotli.compress(b"0" * (200 << 20), quality=3)),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"0" * (200 << 20), 9), 9)),
+        (None, b"0" * (3 << 20)),
+    ],
+    ids=["gzip", "br", "twice", "plain"],
+)
+def test_a_bomb_ends_at_the_cap(coding: str | None, body: bytes) -> None:
+    decoded = undo_encoding(body, coding, 1 << 20)
+    assert len(decoded.data) == 1 << 20
+    assert (decoded.cut, decoded.reason) == (True, TOO_LARGE)
+
+
+def test_plain_text_that_claims_a_coding_is_taken_as_it_came() -> None:
+    for coding in ("gzip", "deflate", "br"):
+        decoded = undo_encoding(b"<p>this is not compressed at all</p>", coding, 1 << 20)
+        assert decoded.reason == BAD_ENCODING
+        assert decoded.data == b"<p>this is not compressed at all</p>"
+
+
+def test_what_cannot_be_undone_gives_nothing() -> None:
+    for coding in ("zstd", "gzip, unheard-of", "gzip,gzip,gzip,gzip,gzip"):
+        assert undo_encoding(gzip.compress(TEXT), coding, 1 << 20).reason == BAD_ENCODING
+    assert undo_encoding(b"\x1f\x8bbroken from the start", "gzip", 1 << 20).data == b""
+
+
+def test_an_empty_body_is_an_empty_body() -> None:
+    for coding in ("gzip", "br", "deflate", None):
+        assert undo_encoding(b"", coding, 100).reason is None
