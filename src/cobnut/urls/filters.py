@@ -72,9 +72,8 @@ def _suffix(settings: FilterSettings, _scope: Scope) -> Refuses:
     denied = frozenset(suffix.lower().lstrip(".") for suffix in settings.deny_suffixes)
 
     def refuses(url: str) -> bool:
-        path = url.partition("?")[0]
-        dot = path.rfind(".")
-        return path[dot + 1 :].lower() in denied and dot > _path_start(path)
+        path = url.partition("?")[0]  # never without a slash after the host
+        return path[path.rfind(".") + 1 :].lower() in denied
 
     return refuses
 

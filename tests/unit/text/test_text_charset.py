@@ -80,6 +80,8 @@ def test_a_header_and_meta_that_wrongly_say_utf8_give_way_to_a_guess() -> None:
 
 def test_a_few_damaged_bytes_do_not_shake_a_label() -> None:
     assert decode(b"a\xffb", "text/html; charset=utf-8", None) == Decoded("a\ufffdb", "utf-8", "header")
+    assert decode(b"\xe9\xe9", "text/html; charset=utf-8", None).source == "header", "two may be an accident"
+    assert decode(b"\xe9\xe9\xe9", "text/html; charset=utf-8", None).source == "guess"
     body = RUSSIAN.encode() + b"\xff\xfe\xfd"
     assert decode(body, "text/html; charset=utf-8", None).source == "header"
 
@@ -108,6 +110,11 @@ def test_guesses(text: str, codec: str, host: str | None, charset: str) -> None:
 )
 def test_no_host_disturbs_the_guess(host: str) -> None:
     assert decode(RUSSIAN.encode("cp1251"), None, host).text == RUSSIAN
+
+
+def test_text_that_is_half_utf8_is_guessed_unless_it_is_only_cut() -> None:
+    assert decode(b"\xc3\xa9t\xc3", None, None).source == "utf8"
+    assert decode(b"\xc3\xa9t\xe9 x", None, None).source == "guess"
 
 
 def test_a_guess_looks_behind_a_long_ascii_head() -> None:
