@@ -1,8 +1,8 @@
 """Where do our normalised forms, hosts and domains agree with Nutch's, and why not everywhere?
 
-`vectors/nutch_urls.json` holds what Nutch 1.x answers: its normalizer `urlnormalizer-basic`, its host and its domain of
-a URL. Each deviation is listed here with its reason; one that is no longer a deviation fails the test, so the list stays
-true.
+`vectors/nutch_urls.json` holds what Nutch 1.x answers: its normalizer `urlnormalizer-basic`, its host and its domain
+of a URL. Each deviation is listed here with its reason; one that is no longer a deviation fails the test, so the list
+stays true.
 """
 
 from __future__ import annotations
