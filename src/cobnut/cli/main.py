@@ -129,7 +129,10 @@ def usage_line(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption):
         what = f"no such option {error.option_name}"
         if error.possibilities:
-            what += f"; did you mean {' or '.join(sorted(error.possibilities)[:3])}?"
+            import difflib
+
+            near = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
+            what += f"; did you mean {near[0]}?"
     else:
         what = error.format_message().rstrip(".")
         what = what[:1].lower() + what[1:]

@@ -65,7 +65,7 @@ def test_every_option_has_its_sentence() -> None:
         (["create", "--bogus", "x"], "cobnut: no such option --bogus: create; see `cobnut create --help`"),
         (
             ["config", "show", "--orign"],
-            "cobnut: no such option --orign: config show; did you mean --json or --origin?",
+            "cobnut: no such option --orign: config show; did you mean --origin?",
         ),
         (["create"], "cobnut: missing argument 'DIR': create; see `cobnut create --help`"),
         (["config"], "cobnut: missing command: config; see `cobnut config --help`"),
