@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from crawling import cobnut, command, environment, indexed_urls, to_web
 
 from cobnut.testing.fakeweb import FakeWeb, SynthWeb
-from crawling import cobnut, command, environment, indexed_urls, to_web
 
 pytestmark = pytest.mark.serial
 

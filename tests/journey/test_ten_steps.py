@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from crawling import FAST, cobnut, index_of, indexed_documents, indexed_urls, to_web
 
 from cobnut.testing.fakeweb import FakeWeb, SynthWeb
-from crawling import FAST, cobnut, index_of, indexed_documents, indexed_urls, to_web
 
 
 @pytest.fixture(scope="module")
