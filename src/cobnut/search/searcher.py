@@ -24,7 +24,7 @@ from cobnut.index.document import StoredDocument
 from cobnut.index.reader import IndexReader
 from cobnut.search.query import ParsedQuery, parse
 from cobnut.search.ranking import ENGINE_WEIGHTS, Feature, Ranked, Weights, rank
-from cobnut.search.snippet import Matcher, Snippet, marked, snippet
+from cobnut.search.snippet import Matcher, Snippet, snippet
 
 MOST_RESULTS = 10_000
 """Results that paging reaches; `total` still counts all."""
@@ -35,7 +35,8 @@ NOTHING_INDEXED = "nothing indexed yet"
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """One result. `document` holds all that the index keeps of the page (inlinks, where the archived copy lies …);
 
-    `snippet` and `marked_title` give plain text with the ranges that match, or, by `to_html`, escaped HTML.
+    `snippet` gives plain text with the ranges that match, or, by `to_html`, escaped HTML; titles are marked with
+    `search.snippet.marked`.
     """
 
     position: int
@@ -48,7 +49,6 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None
     segment: str
     document: StoredDocument
-    marked_title: Snippet = Snippet("")
     features: tuple[Feature, ...] = ()
 
 
@@ -133,7 +133,7 @@ class Searcher:
             notices.append(NOTHING_INDEXED)
         elif not parsed.index_query.is_empty:
             need = min(offset + limit, MOST_RESULTS)
-            ranked, total = self._ranked(reader, parsed, need, explain)
+            ranked, total = self._ranked(reader, parsed, offset, need, explain)
             ranked = ranked[offset:need]
         matcher = Matcher(parsed.words, parsed.text)
         hits = tuple(
@@ -151,15 +151,21 @@ class Searcher:
             notices=tuple(notices),
         )
 
-    def _ranked(self, reader: IndexReader, parsed: ParsedQuery, need: int, explain: bool) -> tuple[list[Ranked], int]:
-        """The first `need` results in their final order, and how many there are."""
+    def _ranked(
+        self, reader: IndexReader, parsed: ParsedQuery, offset: int, need: int, explain: bool
+    ) -> tuple[list[Ranked], int]:
+        """The first `need` results in their final order, and how many there are.
+
+        Those before `offset` that keep the engine's order anyway may be given without their score.
+        """
         asked = parsed.index_query
         found, total = reader.search(asked, ENGINE_WEIGHTS, limit=max(need, self._settings.candidates))
         best = found[0].score if found else 0.0
-        ranked = self._order(reader, found, parsed, best, explain)
+        ranked = self._order(reader, found, parsed, best, offset, explain)
         if total < self._settings.or_below and asked.part_count > 1:
             more, total = self._any_word(reader, asked, {c.place for c in found}, need)
-            ranked += self._order(reader, more, parsed, max(best, more[0].score if more else 0.0), explain)
+            best = max(best, more[0].score if more else 0.0)
+            ranked += self._order(reader, more, parsed, best, offset - len(ranked), explain)
         return ranked, total
 
     def _any_word(
@@ -173,15 +179,18 @@ class Searcher:
         return [c for c in found if c.place not in known], total
 
     def _order(
-        self, reader: IndexReader, found: list[Candidate], parsed: ParsedQuery, best: float, explain: bool
+        self, reader: IndexReader, found: list[Candidate], parsed: ParsedQuery, best: float, offset: int, explain: bool
     ) -> list[Ranked]:
+        """Best first; only the head is ranked anew, and only what the page shows of the rest is scored."""
         count = self._settings.candidates
         words = parsed.words
         first = rank(reader, found[:count], words, self._weights, best=best, explain=explain)
         if len(found) <= count:
             return first
-        rest = rank(reader, found[count:], words, self._weights, best=best, explain=explain, reorder=False)
-        return first + rest
+        shown = max(count, offset)
+        passed = [Ranked(candidate.place, 0.0) for candidate in found[count:shown]]
+        rest = rank(reader, found[shown:], words, self._weights, best=best, explain=explain, reorder=False)
+        return first + passed + rest
 
     def _hit(self, reader: IndexReader, item: Ranked, position: int, matcher: Matcher) -> Hit:
         document = reader.document(item.place)
@@ -190,7 +199,6 @@ class Searcher:
             url=document.url,
             title=document.title,
             snippet=snippet(document.text, matcher, chars=self._settings.snippet_chars, otherwise=document.description),
-            marked_title=marked(document.title, matcher),
             score=item.score,
             host=document.host,
             fetched_at=document.fetched_at,
