@@ -2,7 +2,8 @@
 
 Whoever runs a server must be able to tell who visits it and to write to somebody. So a crawl that leaves this machine
 needs `fetcher.agent_name` and `fetcher.agent_contact`. A crawl stays on this machine when every host is a loopback one,
-or when a proxy or fixed addresses on loopback take all requests.
+or when a proxy or fixed addresses on loopback take all requests. With scope `web` links lead anywhere, whatever the
+seeds are.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from cobnut.urls.hosts import is_loopback_host
 from cobnut.urls.overrides import ResolveRule, parse_resolve
 
 NAME, CONTACT = "fetcher.agent_name", "fetcher.agent_contact"
+
+ANYWHERE = "*"
+"""Stands for the hosts that nobody knows yet: with scope `web`, links may lead to any."""
 
 _QUESTIONS = {
     NAME: "Name of your crawler, as webmasters will see it and name it in robots.txt (letters, - and _)",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cobnut.cli.agent import CONTACT, NAME, agent_error, ask_agent, leaves_machine, missing_agent
+from cobnut.cli.agent import ANYWHERE, CONTACT, NAME, agent_error, ask_agent, leaves_machine, missing_agent
 from cobnut.config.checks import problem_with
 from cobnut.config.sections import FetcherSettings
 
@@ -14,6 +14,9 @@ from cobnut.config.sections import FetcherSettings
         (["localhost", "127.0.0.1", "[::1]", "a.localhost"], {}, False),
         (["localhost", "example.org"], {}, True),
         (["10.0.0.1"], {}, True),
+        (["localhost", ANYWHERE], {}, True),
+        (["localhost", ANYWHERE], {"resolve": ("localhost:127.0.0.1", "*:127.0.0.1:8080")}, False),
+        (["localhost", ANYWHERE], {"resolve": ("localhost:127.0.0.1",)}, True),
         (["example.org"], {"proxy": "http://127.0.0.1:3128"}, False),
         (["example.org"], {"proxy": "http://proxy.example:3128"}, True),
         (["example.org"], {"resolve": ("*:127.0.0.1:8080",)}, False),

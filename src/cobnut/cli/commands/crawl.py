@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cobnut.cli.agent import ANYWHERE
 from cobnut.cli.agreed import agent_answers
 from cobnut.cli.options import (
     Opened,
@@ -64,6 +65,8 @@ def command(
     loaded = settings_of(crawl_dir if exists else None, overrides, options)
     check_seeds(urls, loaded)
     hosts = {host_of(url.split("\t")[0]) for url in urls} | (seed_hosts(CrawlFolder(crawl_dir)) if exists else set())
+    if loaded.settings.crawl.scope == "web":
+        hosts.add(ANYWHERE)
     kept: dict[str, Any] = {
         **{key: value for key, value in changed_values(settings_of(None, (), what)).items() if key in KEPT},
         **agent_answers(hosts - {""}, loaded.settings, crawl_dir),

@@ -16,7 +16,7 @@ from cobnut.cli.rows import json_line
 @json_option
 def command(crawl_dir: Path, url: str, as_json: bool, overrides: tuple[str, ...]) -> int:
     """Tell all that is known of URL: where it comes from, what became of it, and why. Exit 1: nothing is known."""
-    from cobnut.crawl.admission import refusal
+    from cobnut.frontier.admission import refusal
     from cobnut.inspect.evidence import gather, plain_evidence
     from cobnut.inspect.webdb import forms_of
     from cobnut.inspect.why import story, verdict
