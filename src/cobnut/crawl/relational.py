@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cobnut.config.sections import Settings
-from cobnut.crawl.admission import refusal
+from cobnut.frontier.admission import refusal
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.errors import DataError, InputError
@@ -66,13 +66,17 @@ def inject(
         default_score=round(settings.scoring.injected_score * MICRO),
         filter_existing=filter_existing,
     )
-    seen: dict[str, Any] = {}
+    seen: dict[str, Any] = {"merged": 0}
 
     def look(session: Session) -> None:
         seen["read"] = session.table("read", inject_stage.READ)
 
+    def count_merged(session: Session, partition: int, of: int) -> None:
+        query = "SELECT count(*) FROM existing WHERE url_key IN (SELECT url_key FROM found)"
+        seen["merged"] += (session.connection.execute(query).fetchone() or (0,))[0]
+
     with reporting(crawl, "inject") as report:
-        before = crawl.table(tables.CRAWLDB).manifest().get("rows", 0)
+        before = crawl.table(tables.CRAWLDB).manifest()
         outcome = LocalEngine(settings).run(
             Run(
                 crawl,
@@ -85,8 +89,10 @@ def inject(
                     "renew": update,
                 },
                 context=context,
-                manifest=_carried(crawl, tables.CRAWLDB),
+                manifest={"applied": before.get("applied", [])},
+                expects={"crawldb": before.get("generation")},
                 rows_hint=table.num_rows,
+                on_partition=count_merged,
                 on_whole=look,
             )
         )
@@ -96,8 +102,8 @@ def inject(
         report.counts = {
             "lines": len(read),
             "urls": len(accepted),
-            "injected": outcome.rows["crawldb"] - before if not filter_existing else len(accepted),
-            "merged": len(accepted) - (outcome.rows["crawldb"] - before) if not filter_existing else 0,
+            "injected": len(accepted) - seen["merged"],
+            "merged": seen["merged"],
             "rejected": len(rejected),
             "crawldb": outcome.rows["crawldb"],
         }
@@ -271,9 +277,12 @@ def _update_one(
 ) -> None:
     import pyarrow as pa
 
-    applied = applied_segments(crawl)
+    before = crawl.table(tables.CRAWLDB).manifest()
+    applied = [entry["segment"] for entry in before.get("applied", [])]
     if segment.name in applied:
         report.messages.append(f"segment {segment.name} is in the crawldb already: nothing to do")
+        if {"segment": segment.name, "digest": segment_digest(segment)} not in before["applied"]:
+            report.messages.append(f"segment {segment.name} has changed since: what has changed is not taken in")
         return
     if segment.state() != PARSED:
         raise InputError(
@@ -287,9 +296,6 @@ def _update_one(
             remedy="segments are applied in name order: remove it, its URLs are fetched again in a later round",
         )
     digest = segment_digest(segment)
-    fetchlist = read_files(
-        tables.FETCHLIST, segment.part_files(tables.FETCHLIST), ["url_key"], filters=[("fetched_before", "==", True)]
-    )
     refused: dict[str, int] = {}
 
     def count_rules(session: Session, partition: int, of: int) -> None:
@@ -300,32 +306,33 @@ def _update_one(
 
     outputs = [o.table for o in updatedb_stage.STAGE.outputs]
     done = frozenset(t.name for t in outputs if segment.name in applied_segments(crawl, t))
-    before = crawl.table(tables.CRAWLDB).manifest().get("rows", 0)
     db = settings.db
+    adaptive = db.schedule == "adaptive"
     outcome = LocalEngine(settings).run(
         Run(
             crawl,
             updatedb_stage.STAGE,
             segments=[segment],
-            given={"refetched": fetchlist.cast(pa.schema([pa.field("url_key", pa.string())]))},
+            given={"refetched": pa.table({"url_key": pa.array(_refetched(segment), pa.string())})},
             params={
                 "now_ms": clock.now_ms(),
                 "interval_s": db.interval_s,
-                "min_interval_s": db.min_interval_s,
+                "min_interval_s": db.min_interval_s if adaptive else 0,
                 "max_interval_s": db.max_interval_s,
-                "grow": 1.0 + db.increase if db.schedule == "adaptive" else 1.0,
-                "shrink": 1.0 - db.decrease if db.schedule == "adaptive" else 1.0,
+                "grow": 1.0 + db.increase if adaptive else 1.0,
+                "shrink": 1.0 - db.decrease if adaptive else 1.0,
                 "gone_grow": db.gone_factor,
                 "retry_max": db.retry_max,
                 "retry_delay_s": db.retry_delay_s,
             },
-            context=updatedb_stage.UpdateContext(refusal(crawl, settings), settings.crawl.depth),
+            context=updatedb_stage.UpdateContext(refusal(crawl, settings, segment), settings.crawl.depth),
             manifest={
                 "applied": [
-                    *crawl.table(tables.CRAWLDB).manifest().get("applied", []),
+                    *before.get("applied", []),
                     {"segment": segment.name, "digest": digest},
                 ]
             },
+            expects={"crawldb": before.get("generation")},
             skip_outputs=done,
             on_partition=count_rules,
             on_publish=on_publish,
@@ -333,10 +340,36 @@ def _update_one(
     )
     report.segments.append(segment.name)
     rows = outcome.rows["crawldb"]
-    _add(report.counts, {"new": rows - before})
+    _add(report.counts, {"new": rows - before.get("rows", 0)})
     report.counts["crawldb"] = rows
     _add(report.left_out, refused)
     report.messages += outcome.messages
+
+
+def _refetched(segment: SegmentFolder) -> list[str]:
+    """Pages whose links have passed on their score in an earlier round.
+
+    Those the fetchlist says so of, and what their redirects led to: a hop has the score of the page it began at.
+    """
+    import pyarrow.compute as pc
+
+    fetchlist = read_files(
+        tables.FETCHLIST, segment.part_files(tables.FETCHLIST), ["url_key", "fetched_before"]
+    ).to_pydict()
+    before = dict(zip(fetchlist["url_key"], fetchlist["fetched_before"], strict=True))
+    hops = read_files(
+        tables.FETCHED, segment.part_files(tables.FETCHED), ["url_key", "hop_from"], pc.field("hop_from").is_valid()
+    ).to_pydict()
+    source = dict(zip(hops["url_key"], hops["hop_from"], strict=True))
+    found = {key for key, flag in before.items() if flag}
+    for key in source:
+        if key not in before:
+            chain = [key]
+            while chain[-1] in source and chain[-1] not in before and source[chain[-1]] not in chain:
+                chain.append(source[chain[-1]])
+            if before.get(chain[-1]):
+                found.update(chain)
+    return sorted(found)
 
 
 def _add(counts: dict[str, int], more: dict[str, int]) -> None:
@@ -364,13 +397,14 @@ def _carried(crawl: CrawlFolder, table: Table) -> dict[str, Any]:
 def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
     """Takes the links of segments that the crawldb holds and the linkdb does not into the linkdb."""
     with reporting(crawl, "invertlinks") as report:
-        done = applied_segments(crawl, tables.LINKDB)
+        linkdb = crawl.table(tables.LINKDB).manifest()
+        done = [entry["segment"] for entry in linkdb.get("applied", [])]
         known = set(applied_segments(crawl))
         fresh = [s for s in crawl.segments() if s.name in known and s.name not in set(done)]
         report.segments = [s.name for s in fresh]
         if not fresh:
             report.messages.append("no new segments: the linkdb stays as it is")
-            report.counts = {"linkdb": crawl.table(tables.LINKDB).manifest().get("rows", 0)}
+            report.counts = {"linkdb": linkdb.get("rows", 0)}
             return report
         hint = sum(_rows(path) for s in fresh for path in s.part_files(tables.LINKS))
         outcome = LocalEngine(settings).run(
@@ -383,6 +417,7 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
                     "ignore_internal": settings.linkdb.ignore_internal,
                 },
                 manifest={"applied": [*({"segment": n} for n in done), *({"segment": s.name} for s in fresh)]},
+                expects={"linkdb": linkdb.get("generation")},
                 rows_hint=hint,
             )
         )

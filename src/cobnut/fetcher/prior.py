@@ -107,7 +107,9 @@ def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
         status, response.head, headers, received, digest, response.truncated, None, 0, response.address, 0, broken, True
     )
     chain = (response.hop_from,) if response.hop_from else ()
-    verdict, target = run.judge(response.url, forms.key, chain, answer, response.had_condition)
+    verdict, target = run.judge(
+        response.url, forms.key, chain, answer, response.had_condition, response.depth == 0
+    )
     return FetchedRow(
         forms.key, response.url, forms.host, forms.bucket, verdict.outcome, verdict.reason, status,
         kept_headers(headers), response.at_ms, None, len(response.body), response.truncated is not None,

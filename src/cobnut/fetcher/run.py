@@ -31,7 +31,7 @@ from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import product_token
 from cobnut.fetcher.task import Origin, Task
 from cobnut.urls.addresses import read_ip
-from cobnut.urls.filters import compile_filter
+from cobnut.urls.filters import Scope, compile_filter
 from cobnut.urls.hosts import origin_of, port_of
 from cobnut.urls.overrides import pick_rule
 from cobnut.urls.resolve import compile_forms
@@ -52,6 +52,8 @@ class Run:
         self.agent = product_token(identity.user_agent)
         self._pass_on = pass_on
         self._filter = compile_filter(spec.urls, spec.scope)
+        # a seed means where it leads: its redirects make the scope, they are not measured by it
+        self._filter_of_seeds = compile_filter(spec.urls, Scope("web"))
         self.forms = compile_forms(spec.urls.normalizers)
         self.queues: HostQueues[Task] = HostQueues(spec.fetcher.connections_per_host)
         self.pace = Pace(spec.fetcher, self.queues, bool(spec.proxy), clock, self._drop)
@@ -293,7 +295,9 @@ class Run:
         return self.pace.slow_down(task, answer, self.deadline)
 
     def _page_answered(self, task: Task, answer: Answer, place: Any) -> None:
-        verdict, target = self.judge(task.url, task.key, task.chain, answer, bool(task.condition))
+        verdict, target = self.judge(
+            task.url, task.key, task.chain, answer, bool(task.condition), task.depth == 0
+        )
         if target is None:
             self._row(task, verdict, answer, place)
             return
@@ -303,7 +307,7 @@ class Run:
             self.follow(target.url, target.key, target.host, target.bucket, task.score, task.depth, chain)
 
     def judge(
-        self, url: str, key: str, chain: tuple[str, ...], answer: Answer, had_condition: bool
+        self, url: str, key: str, chain: tuple[str, ...], answer: Answer, had_condition: bool, of_seed: bool = False
     ) -> tuple[Verdict, Target | Refused | None]:
         """What an answer comes to, and for a redirect where it leads."""
         assert answer.status is not None
@@ -318,7 +322,8 @@ class Run:
                 verdict = Verdict(verdict.outcome, "too_large")
         if verdict.outcome not in (outcome.PERMANENT, outcome.TEMPORARY) or location is None:
             return verdict, None
-        hop = next_hop(url, key, location, chain, self.forms, self._filter, self._settings.max_redirects)
+        refuses = self._filter_of_seeds if of_seed else self._filter
+        hop = next_hop(url, key, location, chain, self.forms, refuses, self._settings.max_redirects)
         if isinstance(hop, Refused):
             kind = outcome.RETRY if hop.reason == "redirect_bad" else verdict.outcome
             return Verdict(kind, hop.reason), hop

@@ -149,8 +149,8 @@ def make_spec(
     from cobnut import __version__
     from cobnut.fetcher.endpoints import parse_proxy
     from cobnut.fetcher.messages import FetchSpec
+    from cobnut.frontier.admission import scope_of
     from cobnut.urls.addresses import AddressGuard, parse_net
-    from cobnut.urls.filters import Scope
     from cobnut.urls.overrides import parse_resolve
 
     fetcher = settings.fetcher
@@ -160,7 +160,7 @@ def make_spec(
     guard = AddressGuard(tuple(map(parse_net, fetcher.allow_net)), typed_endpoints(seeds))
     return FetchSpec(
         segment_path=str(segment.path), fetcher=fetcher, urls=settings.urls,
-        scope=Scope(settings.crawl.scope, tuple(seeds)), guard=guard,
+        scope=scope_of(crawl, settings), guard=guard,
         rules=tuple(map(parse_resolve, fetcher.resolve)), proxy=proxy.url if proxy is not None else "",
         software=f"Cobnut/{__version__}", deadline_s=deadline_s,
         robots_files=files.get(ROBOTS.name, ()), hostdb_files=files.get(HOSTDB.name, ()),

@@ -12,29 +12,37 @@ from collections.abc import Callable
 
 from cobnut.config.sections import Settings
 from cobnut.records import catalogue as tables
-from cobnut.storage.layout import CrawlFolder
+from cobnut.storage.layout import CrawlFolder, SegmentFolder
+from cobnut.storage.tables import read_files
 from cobnut.urls.filters import Scope, compile_filter
 from cobnut.urls.keys import key_to_url
 
 MOST_HOPS = 5
 
 
-def scope_of(crawl: CrawlFolder, settings: Settings) -> Scope:
-    """The crawl's scope as its tables stand now."""
+def scope_of(crawl: CrawlFolder, settings: Settings, segment: SegmentFolder | None = None) -> Scope:
+    """The crawl's scope as its tables stand now, with what `segment`, not applied yet, says of the seeds."""
     if settings.crawl.scope == "web":
         return Scope("web")
-    keys = crawl.table(tables.SEEDS).read(["url_key"]).column("url_key").to_pylist()
-    known = dict.fromkeys(keys)
-    step = list(keys)
+    known = dict.fromkeys(crawl.table(tables.SEEDS).read(["url_key"]).column("url_key").to_pylist())
+    step = list(known)
     for _ in range(MOST_HOPS):
         if not step:
             break
         found = crawl.table(tables.PAGES).read(["redirect_key"], filters=[("url_key", "in", step)])
         step = [k for k in found.column("redirect_key").to_pylist() if k is not None and k not in known]
         known.update(dict.fromkeys(step))
+    if segment is not None:
+        # a redirect's target has the depth of its source: depth 0 is a seed, or where one leads
+        rows = read_files(
+            tables.FETCHED, segment.part_files(tables.FETCHED), ["redirect_key"], filters=[("depth", "==", 0)]
+        )
+        known.update(dict.fromkeys(k for k in rows.column("redirect_key").to_pylist() if k is not None))
     return Scope(settings.crawl.scope, tuple(key_to_url(key) for key in known))
 
 
-def refusal(crawl: CrawlFolder, settings: Settings) -> Callable[[str], str | None]:
+def refusal(
+    crawl: CrawlFolder, settings: Settings, segment: SegmentFolder | None = None
+) -> Callable[[str], str | None]:
     """One function: the name of the filter rule that keeps a normalised URL out, or None."""
-    return compile_filter(settings.urls, scope_of(crawl, settings))
+    return compile_filter(settings.urls, scope_of(crawl, settings, segment))
