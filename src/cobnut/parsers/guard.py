@@ -40,17 +40,21 @@ _REACH = 16
 
 def tame(html: str, max_depth: int) -> str:
     """The page with what is too deep, and attributes beyond the limit, left out; almost always the page itself."""
-    if html.count("<") > max_depth and html.count("<") - html.count("</") > max_depth:
+    opening = html.count("<")
+    if opening > max_depth and opening - html.count("</") > max_depth:
         html = flatten(html, max_depth)
-    if len(html) > _LONG_TAG and (_has_long_tag(html) or html.count(">'") + html.count('>"') > MAX_ATTRIBUTES):
+    if len(html) > _LONG_TAG and (html.count(">") > opening + MAX_ATTRIBUTES or _has_long_tag(html)):
         html = shorten_tags(html)
     return html
 
 
 def _has_long_tag(html: str) -> bool:
-    """Whether a tag may be longer than is usual; a long script is not one."""
+    """Whether a tag may be longer than is usual; a long script is not one.
+
+    Values that hold `>` hide it, but then there are more `>` than `<`.
+    """
     for piece in html.split(">"):
-        if len(piece) > _LONG_TAG:
+        if len(piece) > _LONG_TAG and 0 <= piece.find("<") < len(piece) - _LONG_TAG:
             tag = _TAG_START.search(piece)
             if tag is not None and len(piece) - tag.start() > _LONG_TAG:
                 return True

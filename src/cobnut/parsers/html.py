@@ -163,24 +163,19 @@ class _Walk:
         node = root
         while True:
             tag = node.tag_id
-            descend = True
-            role = 0
-            zone = self.zone
             if tag == _TEXT:
                 self.text(node.text_content)
-                descend = False
             else:
+                zone = self.zone
                 role = role_of(tag, 0)
-                if role:
-                    descend = self.enter(node, tag, role, zone_of(tag, 0))
-            if descend:
-                child = node.first_child
-                if child is not None:
-                    stack.append((node, role, zone))
-                    node = child
-                    continue
-                if role:
-                    self.leave(role, zone)
+                if not role or self.enter(node, tag, role, zone_of(tag, 0)):
+                    child = node.first_child
+                    if child is not None:
+                        stack.append((node, role, zone))
+                        node = child
+                        continue
+                    if role:
+                        self.leave(role, zone)
             following = node.next
             while following is None:
                 if not stack:
@@ -209,8 +204,6 @@ class _Walk:
     def flush(self) -> None:
         """Ends the present block."""
         parts = self.parts
-        if not parts:
-            return
         text = " ".join((parts[0] if len(parts) == 1 else "".join(parts)).split())
         self.parts = []
         if text:
@@ -236,7 +229,8 @@ class _Walk:
         if role == _A:
             return self.enter_a(node)
         if role in (_BLOCK, _NAMED):
-            self.flush()
+            if self.parts:
+                self.flush()
             self.gap()
             if role == _NAMED:
                 zone = _named_zone(node)
@@ -302,7 +296,8 @@ class _Walk:
         if role == _A:
             self.end_anchor()
         elif role in (_BLOCK, _NAMED):
-            self.flush()
+            if self.parts:
+                self.flush()
             self.gap()
             self.zone = zone
         elif role == _HEADING:
