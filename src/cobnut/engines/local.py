@@ -20,8 +20,9 @@ from cobnut.config.sections import Settings
 from cobnut.errors import DataError, MachineError
 from cobnut.records.columns import Column, Table, pa_schema
 from cobnut.records.steps import Input, Job, Map, Sql, Stage, Step, columns_of
+from cobnut.storage.files import TEMPORARY_PREFIX, remove_tree, temporary_name
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import TableVersion, partition_range, partitions_for
+from cobnut.storage.tables import TableDraft, TableVersion, partition_range, partitions_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 16_384
+SCRATCH = "engine"
 
 
 class Run(msgspec.Struct):
@@ -43,6 +45,7 @@ class Run(msgspec.Struct):
     manifest: dict[str, Any] = {}
     rows_hint: int = 0
     skip_outputs: frozenset[str] = frozenset()  # tables that hold this run's work already
+    expects: dict[str, int | None] = {}  # generation of a table that the other fields were made from
     on_partition: Callable[[Session, int, int], None] | None = None
     on_whole: Callable[[Session], None] | None = None
     on_publish: Callable[[str], None] | None = None  # called before each table is published; tests kill here
@@ -60,15 +63,21 @@ class Outcome(msgspec.Struct):
 class Session:
     """Relations by name in one embedded database."""
 
-    def __init__(self, memory_mib: int, threads: int) -> None:
+    def __init__(self, memory_mib: int, threads: int, scratch: Path | None = None) -> None:
         import duckdb
 
         self._duckdb = duckdb
         self.connection = duckdb.connect(
-            config={"memory_limit": f"{memory_mib}MiB", "threads": threads or os.cpu_count() or 1}
+            config={
+                "memory_limit": f"{memory_mib}MiB",
+                "threads": threads or os.cpu_count() or 1,
+                # what does not fit in memory; the engine's default is a folder where the command was typed
+                "temp_directory": "" if scratch is None else str(scratch),
+            }
         )
         self.connection.execute("SET preserve_insertion_order = false")
         self._kinds: dict[str, str] = {}
+        self._files: dict[str, list[Path]] = {}
 
     def close(self) -> None:
         """Forgets everything."""
@@ -77,6 +86,7 @@ class Session:
     def drop(self, name: str) -> None:
         """Forgets one relation."""
         kind = self._kinds.pop(name, None)
+        self._files.pop(name, None)
         if kind == "arrow":
             self.connection.unregister(name)
         elif kind is not None:
@@ -102,7 +112,9 @@ class Session:
                 f"SELECT {selected}{more} FROM read_parquet([{', '.join(paths)}], hive_partitioning = false)"
                 + (f" WHERE {where}" if where else "")
             )
-        self.connection.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL '.join(parts)}")
+        self._files[name] = [path for path, _ in sources]
+        with _engine_errors(self, name):
+            self.connection.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL '.join(parts)}")
         self._kinds[name] = "VIEW"
 
     def bind_arrow(self, name: str, rows: pa.Table) -> None:
@@ -121,7 +133,7 @@ class Session:
         """Runs one step; its output is a relation afterwards."""
         if isinstance(step, Sql):
             self.drop(step.output)
-            with _engine_errors(self._duckdb, step.name):
+            with _engine_errors(self, step.name):
                 self.connection.execute(f"CREATE TEMP TABLE {step.output} AS {step.text}")
             self._kinds[step.output] = "TABLE"
         elif isinstance(step, Map):
@@ -134,7 +146,7 @@ class Session:
 
     def batches(self, name: str, order: str = "") -> Iterator[pa.RecordBatch]:
         """The rows of a relation, batch by batch."""
-        with _engine_errors(self._duckdb, name):
+        with _engine_errors(self, name):
             yield from self.connection.sql(f"SELECT * FROM {name} {order}").to_arrow_reader(BATCH_ROWS)
 
     def table(self, name: str, columns: tuple[Column, ...]) -> pa.Table:
@@ -150,12 +162,26 @@ class Session:
         row = self.connection.execute(f"SELECT count(*) FROM {name}").fetchone()
         return int(row[0]) if row else 0
 
+    def damaged_file(self) -> Path | None:
+        """The first file of the present relations that cannot be read to its end."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for path in dict.fromkeys(path for paths in self._files.values() for path in paths):
+            try:
+                with pq.ParquetFile(path) as file:
+                    for _ in file.iter_batches():
+                        pass
+            except (pa.ArrowException, OSError):
+                return path
+        return None
+
 
 class _engine_errors:
     """Turns the engine's errors into ours, naming the step."""
 
-    def __init__(self, duckdb: Any, step: str) -> None:
-        self._duckdb, self._step = duckdb, step
+    def __init__(self, session: Session, step: str) -> None:
+        self._session, self._duckdb, self._step = session, session._duckdb, step
 
     def __enter__(self) -> None:
         return None
@@ -170,10 +196,12 @@ class _engine_errors:
             raise MachineError(
                 f"{self._step}: the disk is full ({line})", remedy="free some space, run it again"
             ) from value
-        if isinstance(value, (self._duckdb.IOException, self._duckdb.InvalidInputException)):
+        # the engine's own words do not always name the file
+        if (path := self._session.damaged_file()) is not None:
             raise DataError(
-                f"{self._step} met a damaged file ({line})", remedy="use `cobnut rollback`, or restore it"
-            ) from value
+                f"{self._step} met a damaged file ({line})", where=str(path),
+                remedy="use `cobnut rollback` on its table, or restore it",
+            ) from value  # fmt: skip
         raise MachineError(f"{self._step} failed in the engine ({line})") from value
 
 
@@ -193,7 +221,10 @@ class LocalEngine:
                 for i in run.stage.inputs
                 if i.source == "current" and i.table and (version := run.crawl.table(i.table).current()) is not None
             }
-            session = Session(self.memory_mib, self.threads)
+            _sweep_scratch(run.crawl.path)
+            scratch = run.crawl.path / temporary_name(SCRATCH)
+            stack.callback(remove_tree, scratch)
+            session = Session(self.memory_mib, self.threads, scratch)
             stack.callback(session.close)
             return self._run(run, session, versions, stack)
 
@@ -225,6 +256,7 @@ class LocalEngine:
                 count = outcome.partitions if output.table.bucket_column and not stage.whole else 1
                 drafts[output.relation] = stack.enter_context(run.crawl.table(output.table).begin(count))
                 outcome.messages += drafts[output.relation].messages
+                _check_unchanged(run, drafts[output.relation], versions)
         finale_outputs = {s.output for s in stage.finale if not isinstance(s, Job)}
 
         collected: dict[str, list[pa.Table]] = {name: [] for name in stage.collected}
@@ -268,6 +300,34 @@ class LocalEngine:
             drafts[output.relation].publish(stage.name, **run.manifest)
             outcome.rows[output.table.name] = drafts[output.relation].rows
         return outcome
+
+
+def _check_unchanged(run: Run, draft: TableDraft, versions: Mapping[str, TableVersion]) -> None:
+    """Refuses to write on top of a version that this run has not read: another process was faster."""
+    name = draft.table.name
+    read = {
+        v.generation.number if (v := versions.get(i.name)) is not None else None
+        for i in run.stage.inputs
+        if i.source == "current" and i.table is not None and i.table.name == name
+    }
+    if name in run.expects:
+        read.add(run.expects[name])
+    if read - {draft.parent}:
+        raise MachineError(
+            f"another process has written {name} meanwhile", where=str(run.crawl.path), remedy="run the command again"
+        )
+
+
+def _sweep_scratch(folder: Path) -> None:
+    """Removes what the engines of killed runs on this machine left."""
+    for path in folder.glob(f"{TEMPORARY_PREFIX}{SCRATCH}-*"):
+        pid = path.name.removeprefix(f"{TEMPORARY_PREFIX}{SCRATCH}-").partition("-")[0]
+        try:
+            os.kill(int(pid), 0)
+        except (ProcessLookupError, ValueError):
+            remove_tree(path)
+        except OSError:
+            continue
 
 
 def _ordered(session: Session, relation: str, table: Table) -> Iterable[pa.RecordBatch]:

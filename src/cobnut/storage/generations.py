@@ -12,8 +12,10 @@ Not here: Parquet tables (`storage.tables`), the search index (`index`).
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 import cobnut
-from cobnut.errors import DataError, InputError
+from cobnut.errors import CobnutError, DataError, InputError
 from cobnut.records.catalogue import FORMAT_VERSION
 from cobnut.storage.files import (
     fsync_folder,
@@ -39,6 +41,8 @@ from cobnut.storage.locks import WriterLock
 CURRENT = "CURRENT"
 MANIFEST = "manifest.json"
 LOCK = "LOCK"
+
+_NUMBERED = re.compile(r"g([0-9]{6,18})")
 
 
 class Generation:
@@ -87,6 +91,7 @@ class Draft:
             os.rename(self.path, target)
             fsync_folder(self.store.path)
             write_atomic(self.store.path / CURRENT, f"{_name(number)}\n".encode())
+        with contextlib.suppress(OSError):  # it is published; what cannot be removed now is removed next time
             self.store.remove_superseded()
         self._lock.release()
         return number
@@ -102,8 +107,7 @@ class Draft:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.path.exists():
-            self.abort()
+        self.abort()  # after `publish` there is nothing left to undo
 
 
 class GenerationStore:
@@ -123,19 +127,20 @@ class GenerationStore:
                 f"cannot read which generation of {self.what} is current", where=str(self.path / CURRENT)
             ) from error
         name = text.strip()
-        if not (name.startswith("g") and name[1:].isdigit()):
+        found = _NUMBERED.fullmatch(name)
+        if found is None:
             raise DataError(
                 f"{name[:40]!r} names no generation", where=str(self.path / CURRENT),
                 remedy=f"use `cobnut rollback DIR {self.what}`, or write the newest folder's name into it",
             )  # fmt: skip
-        return int(name[1:])
+        return int(found[1])
 
     def numbers(self) -> list[int]:
         """Numbers of all complete generations, oldest first."""
         if not self.path.is_dir():
             return []
-        names = [p.name for p in self.path.iterdir()]
-        return sorted(int(n[1:]) for n in names if n.startswith("g") and n[1:].isdigit())
+        found = (_NUMBERED.fullmatch(p.name) for p in self.path.iterdir())
+        return sorted(int(match[1]) for match in found if match is not None)
 
     def newest_number(self) -> int:
         """Highest number given so far; 0 when there is none."""
@@ -158,6 +163,8 @@ class GenerationStore:
                     f"generation {_name(number)} of {self.what} is missing", where=str(path),
                     remedy=f"use `cobnut rollback DIR {self.what}`",
                 ) from None  # fmt: skip
+            except OSError as error:
+                raise DataError(f"cannot be read ({error.strerror})", where=str(path / MANIFEST)) from error
             fcntl.flock(fd, fcntl.LOCK_SH)
             if not path.exists():  # removed between the two lines: a newer one is current by now
                 os.close(fd)
@@ -200,24 +207,36 @@ class GenerationStore:
             else _nothing(self.what)
         ):
             number = self.current_number()
-            older = [n for n in self.numbers() if number is not None and n < number]
-            if number is None or not older:
+            target = None if number is None else self.previous(number)
+            if number is None or target is None:
                 raise InputError(f"{self.what} has no previous generation to go back to", where=str(self.path))
-            target = older[-1]
             check_version(read_json(self.path / _name(target) / MANIFEST), self.path / _name(target))
             write_atomic(self.path / CURRENT, f"{_name(target)}\n".encode())
             return number, target
 
+    def previous(self, number: int) -> int | None:
+        """The generation that `number` was made from, if it is still there.
+
+        Not simply the one numbered before: that may have been complete without ever having been current, when its
+        writer was killed between the two, or may be what a rollback left.
+        """
+        older = [n for n in self.numbers() if n < number]
+        try:
+            parent = read_json(self.path / _name(number) / MANIFEST)["parent"]
+        except (CobnutError, KeyError, TypeError):  # the current one is damaged: rollback is what it needs
+            return older[-1] if older else None
+        return parent if parent in older else None
+
     def remove_superseded(self) -> None:
-        """Removes generations older than the previous one, past their grace time, that nobody reads."""
+        """Removes generations older than the current one, but for the previous, past their grace time and unread."""
         number = self.current_number()
         if number is None:
             return
-        keep = {number, *[n for n in self.numbers() if n < number][-1:]}
+        keep = {number, self.previous(number)}
         for old in self.numbers():
             path = self.path / _name(old)
-            if old not in keep and old < number and _age_s(path) >= self.grace_s and _nobody_reads(path):
-                remove_tree(path)
+            if old not in keep and old < number and _age_s(path) >= self.grace_s:
+                _remove_unread(path)
 
 
 def _nothing(what: str) -> WriterLock:
@@ -235,16 +254,18 @@ def _age_s(path: Path) -> float:
         return 0.0
 
 
-def _nobody_reads(path: Path) -> bool:
+def _remove_unread(path: Path) -> None:
+    """Removes a generation that nobody reads; a reader that comes meanwhile waits, and then finds that it is gone."""
     try:
         fd = os.open(path / MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return True
+        remove_tree(path)
+        return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
+        remove_tree(path)  # under the lock: between a look and the removal a reader could come
     except BlockingIOError:
-        return False
+        return
     finally:
         os.close(fd)
 

@@ -55,9 +55,14 @@ class WriterLock:
             "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "command": " ".join(os.path.basename(a) if i == 0 else a for i, a in enumerate(sys.argv[:3])),
         }
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(note).encode(), 0)
         self._fd = fd
+        try:
+            with io_errors(self.path, "write the lock"):
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, json.dumps(note).encode(), 0)
+        except BaseException:
+            self.release()
+            raise
         return self
 
     def release(self) -> None:

@@ -128,6 +128,7 @@ class TableDraft:
     def __init__(self, table: Table, draft: Draft, partitions: int) -> None:
         self.table, self.partitions, self._draft = table, partitions, draft
         self.messages = draft.messages
+        self.parent = draft.parent  # number of the version that is current while this one is made
         self._files: list[dict[str, Any]] = []
         self.rows = 0
 
