@@ -388,12 +388,6 @@ def segment_digest(segment: SegmentFolder) -> str:
     return digest.hexdigest()
 
 
-def _carried(crawl: CrawlFolder, table: Table) -> dict[str, Any]:
-    """What the next manifest keeps of the present one."""
-    applied = crawl.table(table).manifest().get("applied", [])
-    return {"applied": applied}
-
-
 def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
     """Takes the links of segments that the crawldb holds and the linkdb does not into the linkdb."""
     with reporting(crawl, "invertlinks") as report:
