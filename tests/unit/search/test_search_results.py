@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cobnut.config.sections import IndexSettings, SearchSettings
 from cobnut.errors import DataError, InputError
@@ -194,3 +196,30 @@ def test_searching_loads_no_heavy_library(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    return searcher(
+        tmp_path_factory.mktemp("small"),
+        page("a", "a b c", "a b a b c 漢字漢字 é", language="en"),
+        page("b", "b", "b b b", host="[::1]"),
+    )
+
+
+@given(
+    st.lists(
+        st.sampled_from(['"', "-", "site:", "a", "b", " ", "c", "漢字", "é", "'s", "example.test", "/"]), max_size=30
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_no_mixture_of_words_and_signs_raises(small: Searcher, parts: list[str]) -> None:
+    results = small.search("".join(parts), explain=True)
+    assert len(results.hits) <= results.total <= 2
+    assert len({hit.url for hit in results.hits}) == len(results.hits) == results.total
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_no_text_raises(small: Searcher, text: str) -> None:
+    as_json(small.search(text))
