@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cobnut.config.sections import Settings
-from cobnut.frontier.admission import refusal
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.errors import DataError, InputError
+from cobnut.frontier.admission import refusal
 from cobnut.frontier.scoring import InjectedScore
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
@@ -73,7 +73,8 @@ def inject(
 
     def count_merged(session: Session, partition: int, of: int) -> None:
         query = "SELECT count(*) FROM existing WHERE url_key IN (SELECT url_key FROM found)"
-        seen["merged"] += (session.connection.execute(query).fetchone() or (0,))[0]
+        # all of it: a result that is not read to its end bars the connection
+        seen["merged"] += session.connection.execute(query).fetchall()[0][0]
 
     with reporting(crawl, "inject") as report:
         before = crawl.table(tables.CRAWLDB).manifest()

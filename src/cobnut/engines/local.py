@@ -159,8 +159,8 @@ class Session:
 
     def count(self, name: str) -> int:
         """Rows of a relation."""
-        row = self.connection.execute(f"SELECT count(*) FROM {name}").fetchone()
-        return int(row[0]) if row else 0
+        # all of it: a result that is not read to its end bars the connection
+        return int(self.connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0])
 
     def damaged_file(self) -> Path | None:
         """The first file of the present relations that cannot be read to its end."""
