@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import random
 import signal
@@ -24,7 +25,8 @@ from segment_maker import HTML_HEADERS, fetched_row, make_segment, rows_of
 from cobnut.config.sections import ParserSettings, Settings
 from cobnut.errors import MachineError
 from cobnut.parsers.pool import ParsePool
-from cobnut.records.catalogue import LINKS, PARSED
+from cobnut.parsers.tasks import Batch, PageTask, WorkerStart, write_message
+from cobnut.records.catalogue import FETCHED, LINKS, PARSED
 from cobnut.stages.parse import BATCH_PAGES, ParseProgress, run_parse
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 
@@ -93,19 +95,21 @@ def test_a_page_that_takes_too_long_is_recorded_and_the_rest_goes_on(crawl: Craw
     assert segment.state() == "parsed"
 
 
-def test_the_kernel_ends_a_page_even_when_the_supervisor_is_stopped(crawl: CrawlFolder) -> None:
+def test_the_kernel_ends_a_page_without_a_supervisor(crawl: CrawlFolder, tmp_path: Path) -> None:
     segment = make_segment(crawl, {"http://evil.test/": SLOW})
-    run = start_run(crawl, 1, 0.4)
-    try:
-        worker = _wait_for(lambda: _children(run.pid))[0]
-        os.kill(run.pid, signal.SIGSTOP)
-        _wait_for(partial(_is_gone, worker), 60)
-        os.kill(run.pid, signal.SIGCONT)
-        assert run.wait(60) == 0
-    finally:
-        run.kill()
-        run.wait()
-    assert [r["reason"] for r in rows(segment)[0]] == ["parse_timeout"]
+    row = pq.read_table(segment.part_files(FETCHED)[0]).to_pylist()[0]
+    task = PageTask(**{name: row[name] for name in PageTask.__struct_fields__})
+    with open(tmp_path / "place", "w+b") as place:
+        place.truncate(mmap.PAGESIZE)
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "cobnut.parsers.worker", str(place.fileno()), str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(place.fileno(),),
+        )  # fmt: skip
+        assert worker.stdin is not None
+        write_message(worker.stdin, WorkerStart(settings()))
+        write_message(worker.stdin, Batch(str(segment.path), "pages-x", [task]))
+        assert worker.wait(120) == -signal.SIGPROF  # nobody watched, and nobody read its answers
+    assert rows(segment) == ([], [])
 
 
 def test_a_page_that_takes_too_much_memory_is_recorded(crawl: CrawlFolder) -> None:
