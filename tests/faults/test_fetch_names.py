@@ -20,7 +20,7 @@ class NameServer:
         self.table, self.delay_s, self.asked = table, delay_s, []
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self._socket.getsockname()[1]
+        self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self):
@@ -199,3 +199,26 @@ def test_https_is_verified_and_pinned(tmp_path, bench_class, fetch_pool):
         proxied = bench.with_settings(resolve=(), proxy=web.proxy_url, ca_file=str(web.ca_file), delay_s=0.0)
         bench.fetch("https://a.test/1", settings=proxied)
         assert bench.row("https://a.test/1")["outcome"] == "success"
+
+
+def test_an_ipv6_address_is_connected_to(tmp_path, bench_class, fetch_pool):
+    from cobnut.testing.fakeweb import FakeWeb
+
+    try:
+        with FakeWeb(address="::1") as web:
+            web.site("[::1]", {"*": "six"}).site("[", {"*": "six"}).site("a.test", {"*": "six"})
+            bench = bench_class(tmp_path / "c", web, fetch_pool)
+            settings = bench.with_settings(resolve=(f"a.test:[::1]:{web.port}",))
+            bench.fetch("http://a.test/", settings=settings)
+            assert (bench.row("http://a.test/")["address"], bench.row("http://a.test/")["outcome"]) == (
+                "::1",
+                "success",
+            )
+            url = f"http://[::1]:{web.port}/"
+            bench.fetch(url, settings=bench.with_settings(resolve=()))
+            assert bench.row(url)["address"] == "::1"
+            assert bench.fetch(url, seeds=["http://b.test/"], settings=bench.with_settings(resolve=())).outcomes == {
+                "denied": 1
+            }
+    except OSError:
+        pytest.skip("this machine has no IPv6 loopback")

@@ -5,7 +5,7 @@ import time
 from cobnut.testing.fakeweb import Answer
 
 CLOCK_SLACK_S = 0.02
-"""The server stamps the arrival of a request, we count from the end of the last answer: only scheduling lies between."""
+"""The server stamps arrivals, we count from the end of the last answer: only scheduling lies between."""
 
 
 def test_one_connection_and_the_delay_between_requests(bench, web):

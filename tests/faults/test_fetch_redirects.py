@@ -54,7 +54,9 @@ def test_a_target_in_the_fetchlist_is_fetched_once(bench, web):
 def test_a_filter_has_its_say_about_the_target(bench, web):
     web.site("a.test", {"/x": moved("http://b.test/"), "/p": moved("/y.jpg")}).site("b.test", {"/": "out"})
     settings = bench.with_settings(scope="host")
-    bench.fetch("http://a.test/x", "http://a.test/p", settings=settings)
+    bench.seed("http://a.test/")
+    bench.fetchlist("http://a.test/x", "http://a.test/p", depth=1)  # not seeds: those mean where they lead
+    bench.fetch(settings=settings)
     row = bench.row("http://a.test/x")
     assert (row["outcome"], row["reason"]) == ("redirect_perm", "redirect_filtered:scope")
     assert (row["redirect_url"], row["redirect_key"]) == ("http://b.test/", None)
@@ -62,8 +64,17 @@ def test_a_filter_has_its_say_about_the_target(bench, web):
     assert not web.requests("b.test")
 
 
-@pytest.mark.parametrize("target", ["http://10.0.0.5/admin", "http://[::ffff:7f00:1]:PORT/", "http://127.0.0.1:PORT/x",
-                                    "http://169.254.169.254/", "http://2130706433:PORT/", "http://localhost:PORT/"])  # fmt: skip
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://10.0.0.5/admin",
+        "http://[::ffff:7f00:1]:PORT/",
+        "http://127.0.0.1:PORT/x",
+        "http://169.254.169.254/",
+        "http://2130706433:PORT/",
+        "http://localhost:PORT/",
+    ],
+)
 def test_a_redirect_to_a_private_address_is_refused(bench, web, target):
     target = target.replace("PORT", str(web.port))
     for host in ("10.0.0.5", "127.0.0.1", "localhost", "169.254.169.254", "[::ffff:7f00:1]"):

@@ -87,6 +87,7 @@ class Loop:
         names_wait = self.resolver.timeout()
         if names_wait is not None and names_wait <= 0:
             self.resolver.tick()
+        self.resolver.deliver()
         self._collect(done)
 
     def close(self) -> None:

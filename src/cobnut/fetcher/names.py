@@ -9,7 +9,7 @@ Not here: which address may be connected to (`urls.addresses`), `--resolve` (`fe
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -46,6 +46,7 @@ class Resolver:
         self._channel: Any = None
         self._cache: OrderedDict[str, tuple[float, Names]] = OrderedDict()
         self._waiting: dict[str, list[Callback]] = {}
+        self._ready: deque[tuple[Callback, Names]] = deque()
         self._fixed = {name: Names(tuple(found)) for name, found in read_hosts_file().items()}
         self.queries = 0
 
@@ -75,6 +76,8 @@ class Resolver:
 
     def timeout(self) -> float | None:
         """Seconds until `tick` is due; None when nothing is pending."""
+        if self._ready:
+            return 0.0
         if self._channel is None or not self._waiting:
             return None
         return max(0.0, float(self._channel.timeout()))
@@ -83,6 +86,13 @@ class Resolver:
         """Lets the resolver notice what has timed out."""
         if self._channel is not None and self._waiting:
             self._channel.process_fd(-1, -1)
+
+    def deliver(self) -> None:
+        """Gives the answers that have come to those who asked: here and not in c-ares' callback, where an exception
+        would be lost."""
+        while self._ready:
+            callback, names = self._ready.popleft()
+            callback(names)
 
     def close(self) -> None:
         """Ends all look-ups."""
@@ -147,5 +157,4 @@ class Resolver:
         self._cache[name] = (self._clock() + ttl_s, names)
         if len(self._cache) > MAX_CACHED:
             self._cache.popitem(last=False)
-        for callback in self._waiting.pop(name, ()):
-            callback(names)
+        self._ready.extend((callback, names) for callback in self._waiting.pop(name, ()))
