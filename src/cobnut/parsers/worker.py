@@ -79,6 +79,8 @@ class Worker:
 
     def __init__(self, settings: Settings, place: mmap.mmap) -> None:
         import pyarrow as pa
+        import pyarrow.compute
+        import pyarrow.parquet  # loaded here, not inside the first batch
 
         from cobnut.parsers import columns, page
         from cobnut.text.language import detect
@@ -151,7 +153,7 @@ class Archive:
         self.files: dict[str, BinaryIO] = {}
 
     def read(self, task: PageTask) -> tuple[Sequence[tuple[str, str]], bytes] | None:
-        """Headers and body as received; None when the record is not there, or is another page's."""
+        """Headers and body as received; None when the record is not there, is cut, or is another page's."""
         from fastwarc import ArchiveIterator, WarcRecordType
 
         if task.warc_file is None or task.warc_offset is None:
@@ -170,7 +172,8 @@ class Archive:
                     return None
                 record.parse_http(auto_decode="none", max_header_len=_MAX_HEADER_BYTES, quirks_mode=True)
                 headers = record.http_headers.to_tuples() if record.http_headers is not None else ()
-                return headers, record.reader.read()
+                body = record.reader.read()
+                return (headers, body) if len(body) == record.content_length else None  # a cut record reads short
         except (OSError, ValueError):
             return None
         return None
