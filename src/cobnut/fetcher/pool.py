@@ -176,6 +176,7 @@ class _Round:
         self._children = pool.children(len(parts))
         self._by_part: dict[int, _Child] = {}
         self._replaced: set[int] = set()
+        self._replacements = 0
         self._unpassed = 0
         self._stopping = self._stopped = self._finishing = False
 
@@ -278,6 +279,7 @@ class _Round:
                 remedy="what it fetched is kept; run the command again, and look into the system's log for its reason",
             )  # fmt: skip
         self._replaced.update(child.parts)
+        self._replacements += 1
         at = self._children.index(child)
         fresh = self._children[at] = self._pool.replace(child)
         self._begin(fresh, child.parts)
@@ -303,7 +305,7 @@ class _Round:
                 cpu_s += child.done.cpu_s - child.cpu_before_s
                 child.cpu_before_s = child.done.cpu_s
         return PoolReport(
-            counts, cpu_s, self._clock() - self._began, self._stopped, len(self._replaced), self._unpassed
+            counts, cpu_s, self._clock() - self._began, self._stopped, self._replacements, self._unpassed
         )
 
 
