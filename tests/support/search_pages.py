@@ -90,13 +90,17 @@ except KeyboardInterrupt:
 class Server:
     """A server process. `url` is what it printed last before it was ready."""
 
-    def __init__(self, path: Path, *, port: int = 0, workers: int = 1, bind: str = "127.0.0.1") -> None:
+    def __init__(
+        self, path: Path, *, port: int = 0, workers: int = 1, bind: str = "127.0.0.1", wait: bool = True
+    ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", CODE, str(path), bind, str(port), str(workers)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         self.lines: list[str] = []
         self.url = ""
+        if not wait:
+            return
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
             if line.startswith("Search page: "):

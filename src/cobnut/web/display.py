@@ -18,8 +18,10 @@ import ada_url
 MAX_PART = 48
 MAX_PARTS = 5
 
+_NOT_IN_LINKS = re.compile(r"[\x00-\x20\x7f]")
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _MEANS_SOMETHING = " /%?#&=+;›…"
+_SPACE = re.compile(r"\s")
 _SCRIPT_END = re.compile("[ -]")
 _WITHIN_WORDS = "\u00ad\u200c\u200d"
 _LOOK_LATIN = frozenset("асԁеһіјӏорԛѕѵԝхуүҽνοαρτικυхωѡ")
@@ -30,7 +32,7 @@ def safe_href(url: str) -> str | None:
     """The URL when it may stand in a link: http or https, without white space or control characters; else None."""
     if not url[:8].lower().startswith(("http://", "https://")):
         return None
-    return None if any(c <= " " or c == "\x7f" for c in url) else url
+    return None if _NOT_IN_LINKS.search(url) else url
 
 
 def one_line(text: str) -> str:
@@ -70,7 +72,9 @@ def shown_part(part: str) -> str:
     """A part of a path or a query with its percent escapes decoded where that is safe, and cut."""
     part = part[: MAX_PART * 12]  # a character may be four escapes long
     shown = _ESCAPES.sub(_decoded, part) if "%" in part else part
-    return _cut("".join(c if c.isprintable() and not c.isspace() else _escaped(c) for c in shown))
+    if not shown.isprintable() or _SPACE.search(shown):
+        shown = "".join(c if c.isprintable() and not c.isspace() else _escaped(c) for c in shown)
+    return _cut(shown)
 
 
 def _decoded(match: re.Match[str]) -> str:

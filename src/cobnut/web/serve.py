@@ -22,7 +22,10 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +57,32 @@ def serve(path: Path, bind: str, port: int, workers: int, settings: Settings) ->
     """
     from cobnut.search.open import open_searcher
 
-    open_searcher(path, settings.search).close()  # raises what is wrong with it before any process is started
-    with lease_port(bind, port) as lease:
-        host, taken = lease.getsockname()[:2]
-        ended_by = _run(path, host, taken, workers or os.cpu_count() or 1, settings)
+    with _signals_kept():
+        open_searcher(path, settings.search).close()  # raises what is wrong with it before any process is started
+        with lease_port(bind, port) as lease:
+            host, taken = lease.getsockname()[:2]
+            ended_by = _run(path, host, taken, workers or os.cpu_count() or 1, settings)
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Blocks SIGINT inside, and puts back how signals were handled.
+
+    Ctrl-C goes to every process of the terminal, also to workers that are still starting and know no better than to
+    complain. So it is blocked, which they and all threads inherit, and let through in one thread alone (see `_run`);
+    the workers are then told to end.
+    """
+    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = [signal.getsignal(each) for each in handled]
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        for each, handler in zip(handled, handlers, strict=True):
+            signal.signal(each, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def lease_port(bind: str, port: int) -> socket.socket:
@@ -111,13 +134,27 @@ def _run(path: Path, host: str, port: int, workers: int, settings: Settings) -> 
     server = _server(host, port, workers)
     ended_by: list[int] = []
 
-    def end(signum: int, frame: object) -> None:
+    def end(signum: int, frame: object = None) -> None:
         ended_by.append(signum)
         server.signal_handler_interrupt(signum, frame)
+
+    hears, told = os.pipe()
+    os.set_blocking(told, False)
+
+    def listen() -> None:  # whichever thread a signal interrupts, it is written here; the main thread may be asleep
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        with open(hears, "rb", buffering=0) as numbers:
+            while number := numbers.read(1):
+                if number[0] in (signal.SIGINT, signal.SIGTERM):
+                    end(number[0])
 
     def started() -> None:  # called when the server has set its own signal handlers, before it spawns
         signal.signal(signal.SIGINT, end)
         signal.signal(signal.SIGTERM, end)
+        resource_tracker.ensure_running()  # of multiprocessing, for the workers; it unblocks the signal
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        threading.Thread(target=listen, daemon=True).start()
         threading.Thread(target=announce, args=(host, port), daemon=True).start()
 
     server.on_startup(started)
@@ -132,6 +169,8 @@ def _run(path: Path, host: str, port: int, workers: int, settings: Settings) -> 
             raise MachineError("the search processes keep failing", where=str(path), remedy=remedy) from None
     finally:
         multiprocessing.set_start_method(method, force=True)
+        signal.set_wakeup_fd(-1)
+        os.close(told)
     return ended_by[0] if ended_by else None
 
 

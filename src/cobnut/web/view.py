@@ -178,7 +178,8 @@ def pieces(text: str, marks: Sequence[tuple[int, int]]) -> list[tuple[str, bool]
     """The text cut at its marks (start, end): [(text, is marked), …]."""
     cut: list[tuple[str, bool]] = []
     at = 0
-    text = text.translate(_CONTROLS)
+    if not text.isprintable():
+        text = text.translate(_CONTROLS)
     for start, end in marks:
         if start < at or end <= start:
             continue

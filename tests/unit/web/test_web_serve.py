@@ -51,6 +51,14 @@ def test_a_signal_ends_it_cleanly(crawl, signum, group, code):
     wait_until(lambda: not [pid for pid in workers if is_running(pid)])
 
 
+@pytest.mark.parametrize("wait_s", [0.0, 0.05, 0.1, 0.2, 0.3])
+def test_interrupted_while_its_workers_start_it_ends_quietly(crawl, wait_s):
+    server = Server(crawl, workers=2, wait=False)
+    wait_until(lambda: len(server.children()) >= 2)  # the signals are in place before the first worker is
+    time.sleep(wait_s)
+    assert server.end(signal.SIGINT, group=True)[::2] == (130, "")
+
+
 def test_after_the_end_the_port_is_free_at_once(crawl):
     with Server(crawl) as server:
         port = server.port
