@@ -67,6 +67,16 @@ def test_columns_that_may_not_be_null_are_not(duck, stage, step):
         assert field.nullable or result.column(field.name).null_count == 0, field.name
 
 
+OUTPUTS = [(s, t, o.table) for s, t in STEPS for o in s.outputs if o.relation == t.output]
+
+
+@pytest.mark.parametrize(("stage", "step", "table"), OUTPUTS, ids=[t.name for _, t, _ in OUTPUTS])
+@pytest.mark.parametrize("seed", [1, 3, 4])
+def test_a_table_has_one_row_a_key(duck, stage, step, table, seed):
+    result = run_duck(duck, step, made_inputs(stage, step, seed, 150))[1]
+    assert result.num_rows == len(multiset(result.select(list(table.key))))
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(("stage", "step"), STEPS, ids=IDS)
 @pytest.mark.parametrize(("seed", "rows"), SPARK_CASES)

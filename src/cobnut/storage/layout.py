@@ -5,6 +5,7 @@ Not here: the contents of a table (`storage.tables`), publishing (`storage.gener
 
 from __future__ import annotations
 
+import calendar
 import os
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from cobnut.storage.files import (
     fsync_folder,
     io_errors,
     read_json,
+    remove_tree,
     sweep,
     temporary_name,
     write_atomic,
@@ -32,6 +34,9 @@ from cobnut.storage.tables import TableStore
 SETTINGS_FILE = "cobnut.toml"
 STATE_FILE = "state.json"
 CRAWL_LOCK = ".lock"
+
+MOST_CLOCK_STEP_S = 100
+"""A clock set back by no more than this is waited for."""
 
 GENERATED, FETCHED, PARSED = "generated", "fetched", "parsed"
 
@@ -189,8 +194,17 @@ class CrawlFolder:
             self.segments_path.mkdir(exist_ok=True)
             draft = SegmentFolder(self.segments_path / temporary_name("segment"))
             draft.path.mkdir()
-        fill(draft)
-        draft.set_state(GENERATED)
+        try:
+            fill(draft)
+            draft.set_state(GENERATED)
+            return self._name_segment(draft, now_ms, sleep)
+        except BaseException:
+            remove_tree(draft.path)
+            raise
+
+    def _name_segment(
+        self, draft: SegmentFolder, now_ms: Callable[[], int], sleep: Callable[[float], None]
+    ) -> SegmentFolder:
         while True:
             name = time.strftime("%Y%m%d%H%M%S", time.gmtime(now_ms() / 1000))
             newest = max((p.name for p in self.segments_path.iterdir() if not p.name.startswith(".")), default="")
@@ -205,7 +219,7 @@ class CrawlFolder:
                         continue
                     fsync_folder(self.segments_path)
                 return SegmentFolder(target)
-            if name < newest and int(newest) - int(name) > 100:
+            if name < newest and _seconds(newest) - _seconds(name) > MOST_CLOCK_STEP_S:
                 raise DataError(
                     f"the clock stands before the newest segment ({name} < {newest})", where=str(self.segments_path),
                     remedy="set the clock right; segments are applied in the order of their names",
@@ -215,3 +229,11 @@ class CrawlFolder:
     def sweep_segments(self) -> list[str]:
         """Removes segments that killed runs left unfinished; only under the crawl's lock."""
         return sweep(self.segments_path)
+
+
+def _seconds(name: str) -> int:
+    """When a segment was named, in seconds since 1970; what is named otherwise is older than all."""
+    try:
+        return calendar.timegm(time.strptime(name, "%Y%m%d%H%M%S"))
+    except ValueError:
+        return 0

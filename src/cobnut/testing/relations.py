@@ -48,8 +48,10 @@ WORDS = (
     "z",
 )
 SEGMENTS = ("20260101000000", "20260102000000", "20260103000000")
-SEVERAL = frozenset({"fetched", "parsed", "links", "hosts", "read", "found", "waiting", "refetched"})
+SEVERAL = frozenset({"fetched", "parsed", "hosts", "read", "found", "waiting", "refetched"})
 """Relations in which a key may stand several times."""
+UNIQUE = {"links": ("segment", "from_key", "position")}
+"""Keys of relations that are not that of their table."""
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "status": tuple(STATUSES),
@@ -119,7 +121,7 @@ def inputs_of(stage: Stage, step: Sql, seed: int, rows: int, params: Mapping[str
         else:
             assert isinstance(source, Sql | Map)
             columns, key = tuple(_as_made(c) for c in source.columns), ("url_key",)
-        unique = () if name in SEVERAL else key
+        unique = () if name in SEVERAL else UNIQUE.get(name, key)
         made[name] = random_rows(
             name, columns, unique, Web.of(max(rows, 1)), random.Random(f"{seed}/{number}/{name}"), rows
         )

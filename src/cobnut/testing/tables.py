@@ -106,11 +106,11 @@ def write_table(crawl: CrawlFolder, table: Table, rows: Iterable[Row] | pa.Table
 def write_segment(
     crawl: CrawlFolder, name: str, state: str = PARSED, parts: int = 1, **rows: Iterable[Row] | pa.Table
 ) -> SegmentFolder:
-    """A segment with rows of the tables named (`fetched=[…]`, `links=[…]`), spread over that many parts."""
+    """A segment, new or there already, with rows of the tables named (`fetched=[…]`, `links=[…]`)."""
     import pyarrow as pa
 
     segment = SegmentFolder(crawl.segments_path / name)
-    segment.path.mkdir(parents=True)
+    segment.path.mkdir(parents=True, exist_ok=True)
     for table_name, given in rows.items():
         table = tables.table(table_name)
         data: pa.Table = rows_of(table, given) if not hasattr(given, "schema") else given
