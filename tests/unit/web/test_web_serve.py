@@ -1,5 +1,6 @@
 """The server as processes: starting, refusing, following the index, ending."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -89,6 +90,23 @@ def test_a_killed_worker_is_replaced(crawl):
         os.kill(worker, signal.SIGKILL)
         wait_until(lambda: answers(server))
         assert worker not in server.children()
+
+
+@pytest.mark.serial
+def test_workers_that_keep_dying_end_it_with_an_error(crawl):
+    with Server(crawl, workers=1) as server:
+
+        def has_ended():
+            for pid in server.children():
+                with contextlib.suppress(OSError):
+                    if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                        os.kill(pid, signal.SIGKILL)
+            return server.process.poll() is not None
+
+        wait_until(has_ended, 60)
+        err = server.process.communicate()[1].splitlines()
+    assert server.process.returncode == 4
+    assert err[-1].startswith(f"the search processes keep failing: {crawl}")
 
 
 def answers(server):
