@@ -44,6 +44,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dedup": ("dedup", "9. Decide which of several copies is shown."),
     "merge": ("merge", "10. Make one index out of the segments' indexes."),
     "rollback": ("rollback", "Go back to the previous version of a table."),
+    "upgrade": ("upgrade", "Bring a crawl to this program's format version."),
+    "plugins": ("plugins", "Show which parts can be chosen by name, and which are active."),
     "config": ("config", "Show the settings and where they come from."),
     "admin": ("admin", "`admin db -create DIR`: the old name of create."),
 }

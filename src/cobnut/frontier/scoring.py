@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from typing import Protocol
 
 from cobnut.errors import InputError
@@ -62,9 +61,11 @@ class InjectedScore:
 def _find(name: str) -> ScoringRule:
     if name in BUILT_IN:
         return BUILT_IN[name]()
-    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    from cobnut.urls import plugins  # the list of all installed packages is long to read
+
+    found = plugins.by_name(ENTRY_POINTS)
     if name not in found:
         known = ", ".join(sorted({*BUILT_IN, *found}))
         raise InputError(f"no scoring rule is called {name!r}", where="scoring.rules", remedy=f"there are: {known}")
-    rule: ScoringRule = found[name].load()()
+    rule: ScoringRule = plugins.load(found[name], "scoring.rules")()
     return rule

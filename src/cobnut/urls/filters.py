@@ -166,12 +166,12 @@ def find_filter(name: str) -> Factory:
     """The filter of this name, ours or a plug-in's. InputError when there is none, naming the nearest."""
     if name in FILTERS:
         return FILTERS[name]
-    from importlib.metadata import entry_points
+    from cobnut.urls import plugins  # the list of all installed packages is long to read
 
-    found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    found = plugins.by_name(ENTRY_POINTS)
     if name not in found:
         raise unknown_name("URL filter in urls.filters", name, {*FILTERS, *found})
-    factory: Factory = found[name].load()
+    factory: Factory = plugins.load(found[name], "urls.filters")
     return factory
 
 

@@ -155,12 +155,12 @@ def find_rule(name: str) -> Rule:
     """The rule of this name, ours or a plug-in's. InputError when there is none, naming the nearest."""
     if name in RULES:
         return RULES[name]
-    from importlib.metadata import entry_points
+    from cobnut.urls import plugins  # the list of all installed packages is long to read
 
-    found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    found = plugins.by_name(ENTRY_POINTS)
     if name not in found:
         raise unknown_name("URL normalizer in urls.normalizers", name, {*RULES, *found})
-    rule: Rule = found[name].load()
+    rule: Rule = plugins.load(found[name], "urls.normalizers")
     return rule
 
 
