@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Search a crawl, or an index folder."),
     "serve": ("serve", "Serve the search page."),
     "why": ("why", "Tell all that is known of one URL."),
+    "check": ("check", "Ask what would be made of one URL, robots.txt, page, query, sitemap or host."),
     "read": ("read", "Look into a table, a segment or the index."),
     "create": ("create", "1. Make a new, empty crawl."),
     "inject": ("inject", "2. Put seeds into the crawldb."),
