@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "crawl": ("crawl", "Crawl from seeds to a searchable index, or go on with it."),
     "search": ("search", "Search a crawl, or an index folder."),
     "serve": ("serve", "Serve the search page."),
+    "publish": ("publish", "Copy the index to where it is searched, and replace it there in one go."),
     "why": ("why", "Tell all that is known of one URL."),
     "check": ("check", "Ask what would be made of one URL, robots.txt, page, query, sitemap or host."),
     "read": ("read", "Look into a table, a segment or the index."),
