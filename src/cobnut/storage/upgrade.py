@@ -23,13 +23,22 @@ import msgspec
 
 from cobnut.errors import DataError
 from cobnut.records.catalogue import FORMAT_VERSION, TABLES
-from cobnut.storage.files import fsync_folder, fsync_tree, io_errors, read_json, remove_tree, temporary_name, write_json
+from cobnut.storage.files import (
+    TEMPORARY_PREFIX,
+    fsync_folder,
+    fsync_tree,
+    io_errors,
+    read_json,
+    remove_tree,
+    temporary_name,
+    write_json,
+)
 from cobnut.storage.generations import MANIFEST, GenerationStore
 from cobnut.storage.layout import STATE_FILE, CrawlFolder
 
 Sort = Literal["table", "segment", "segment index", "index"]
 
-_NEW, _OLD = ".upgraded-", ".outdated-"
+_NEW, _OLD, _DRAFT = ".upgraded-", ".outdated-", "upgrade"
 _OF_PUBLISH = ("generation", "parent", "format_version", "written_by", "created_at")
 
 
@@ -152,7 +161,7 @@ def _change(source: Path, target: Path, manifest: dict[str, Any], way: Sequence[
         for place, step in enumerate(way, 1):
             folder = target
             if place < len(way):
-                folder = scratch / temporary_name("upgrade")
+                folder = scratch / temporary_name(_DRAFT)
                 folder.mkdir()
                 made.append(folder)
             manifest = step.change(source, folder, dict(manifest))
@@ -178,7 +187,7 @@ def _upgrade_generation(crawl: CrawlFolder, part: Part, way: Sequence[Step]) -> 
 def _upgrade_folder(part: Part, way: Sequence[Step], target: int) -> None:
     """A new folder for a segment or its index, whole before it takes the old one's place."""
     name = STATE_FILE if part.sort == "segment" else MANIFEST
-    parent, fresh = part.path.parent, part.path.parent / temporary_name("upgrade")
+    parent, fresh = part.path.parent, part.path.parent / temporary_name(_DRAFT)
     with io_errors(part.path, "upgrade"):
         fresh.mkdir()
         try:
@@ -208,19 +217,24 @@ def _take_place(parent: Path, name: str) -> None:
 
 def unfinished(crawl: CrawlFolder) -> list[tuple[Path, str]]:
     """Folders whose renames a killed upgrade left half done: parent and name."""
-    parents = [crawl.segments_path]
-    if crawl.segments_path.is_dir():
-        parents += (entry for entry in crawl.segments_path.iterdir() if entry.is_dir())
     found = []
-    for parent in parents:
-        if parent.is_dir():
-            names = (e.name.removeprefix(p) for e in parent.iterdir() for p in (_NEW, _OLD) if e.name.startswith(p))
-            found += [(parent, name) for name in sorted(set(names))]
+    for parent in _parents(crawl):
+        names = (e.name.removeprefix(p) for e in parent.iterdir() for p in (_NEW, _OLD) if e.name.startswith(p))
+        found += [(parent, name) for name in sorted(set(names))]
     return found
 
 
+def _parents(crawl: CrawlFolder) -> list[Path]:
+    """The folders in which a segment or its index changes its place."""
+    top = crawl.segments_path
+    return [top, *(entry for entry in top.iterdir() if entry.is_dir())] if top.is_dir() else []
+
+
 def finish_renames(crawl: CrawlFolder) -> None:
-    """Finishes what a killed upgrade left half done; under the crawl's lock."""
+    """Finishes what a killed upgrade left half done, and removes what it left half made; under the crawl's lock."""
     for parent, name in unfinished(crawl):
         with io_errors(parent, "finish an upgrade"):
             _take_place(parent, name)
+    for parent in _parents(crawl):
+        for entry in parent.glob(f"{TEMPORARY_PREFIX}{_DRAFT}-*"):
+            remove_tree(entry)
