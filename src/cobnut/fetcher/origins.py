@@ -31,7 +31,10 @@ LONGEST_WAIT_S = 120.0
 
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 20_000, 32 * 1024 * 1024
 
-NAMING_FAILED = ("dns_failed", "dns_timeout", "private_address")
+OURS = ("private_address", "no_agent")
+"""Refusals of ours: an option of the next run may lift them, so they are not remembered against an origin."""
+
+NAMING_FAILED = ("dns_failed", "dns_timeout", *OURS)
 
 
 class Waiters(Protocol):

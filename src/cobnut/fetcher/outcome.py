@@ -69,7 +69,7 @@ def classify(status: int, *, had_condition: bool, has_target: bool, body_bytes: 
 def is_host_failure(reason: str | None, status: int | None) -> bool:
     """Whether this says something about the whole host: network failures, 5xx and 429."""
     if status is None:
-        return reason not in (None, "private_address", "bad_scheme", "robots_denied", "protocol_error")
+        return reason not in (None, "private_address", "no_agent", "bad_scheme", "robots_denied", "protocol_error")
     return status == 429 or 500 <= status < 600
 
 

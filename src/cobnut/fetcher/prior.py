@@ -12,7 +12,7 @@ from cobnut.fetcher import outcome
 from cobnut.fetcher.answer import Answer, now_ms, read_headers, status_of
 from cobnut.fetcher.archive import Recovered
 from cobnut.fetcher.body import Body, BodyBudget
-from cobnut.fetcher.origins import NAMING_FAILED
+from cobnut.fetcher.origins import NAMING_FAILED, OURS
 from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import RobotsRules
 from cobnut.fetcher.run import Run, kept_headers
@@ -107,9 +107,7 @@ def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
         status, response.head, headers, received, digest, response.truncated, None, 0, response.address, 0, broken, True
     )
     chain = (response.hop_from,) if response.hop_from else ()
-    verdict, target = run.judge(
-        response.url, forms.key, chain, answer, response.had_condition, response.depth == 0
-    )
+    verdict, target = run.judge(response.url, forms.key, chain, answer, response.had_condition, response.depth == 0)
     return FetchedRow(
         forms.key, response.url, forms.host, forms.bucket, verdict.outcome, verdict.reason, status,
         kept_headers(headers), response.at_ms, None, len(response.body), response.truncated is not None,
@@ -146,7 +144,7 @@ def _prior_robots(run: Run) -> None:
             ttl_s = run.spec.fetcher.robots_ttl_s
             if row["state"] == "disallow_all":
                 ttl_s = min(ttl_s, DISALLOW_TTL_S)
-            if not 0 <= age_s < ttl_s:
+            if not 0 <= age_s < ttl_s or row["reason"] in OURS:
                 continue
             if row["state"] == "rules":
                 rules = RobotsRules.parse(row["body"] or b"", run.agent)

@@ -30,13 +30,14 @@ from cobnut.fetcher.redirects import Refused, Target, next_hop
 from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import product_token
 from cobnut.fetcher.task import Origin, Task
-from cobnut.urls.addresses import read_ip
+from cobnut.urls.addresses import read_ip, why_blocked
 from cobnut.urls.filters import Scope, compile_filter
 from cobnut.urls.hosts import origin_of, port_of
 from cobnut.urls.overrides import pick_rule
 from cobnut.urls.resolve import compile_forms
 
 CURRENT_HOSTS = 8
+NO_AGENT = "a host outside this machine; fetcher.agent_name and fetcher.agent_contact must be set first"
 
 
 class Run:
@@ -51,6 +52,8 @@ class Run:
         self._settings = spec.fetcher
         self.agent = product_token(identity.user_agent)
         self._pass_on = pass_on
+        fetcher = spec.fetcher
+        self.nameless = not (spec.proxy or (fetcher.agent_name.strip() and fetcher.agent_contact.strip()))
         self._filter = compile_filter(spec.urls, spec.scope)
         # a seed means where it leads: its redirects make the scope, they are not measured by it
         self._filter_of_seeds = compile_filter(spec.urls, Scope("web"))
@@ -236,9 +239,11 @@ class Run:
         if not names.addresses:
             self._settle(task, failure(names.reason or "dns_failed"))
             return
-        allowed = []
+        allowed, reason = [], "private_address"
         for address in names.addresses:
             refused = self.spec.guard.check(address, task.port, task.host)
+            if refused is None and self.nameless and why_blocked(address) != "loopback":
+                refused, reason = NO_AGENT, "no_agent"
             if refused is None:
                 allowed.append((address, task.port))
             else:
@@ -247,7 +252,7 @@ class Run:
                 if option in known or len(known) < 100:
                     known[option] = known.get(option, 0) + 1
         if not allowed:
-            self._settle(task, failure("private_address", names.addresses[0]))
+            self._settle(task, failure(reason, names.addresses[0]))
             return
         task.addresses = allowed
         self._send(task)
@@ -270,7 +275,7 @@ class Run:
         self.pace.note(task, answer)
         self.counts.body_bytes += len(answer.body)
         sent = answer.status is not None or answer.elapsed_ms > 0 or answer.error not in (
-            "private_address", "dns_failed", "dns_timeout",
+            "private_address", "no_agent", "dns_failed", "dns_timeout",
         )  # fmt: skip
         place = None
         if answer.status is not None:
@@ -295,9 +300,7 @@ class Run:
         return self.pace.slow_down(task, answer, self.deadline)
 
     def _page_answered(self, task: Task, answer: Answer, place: Any) -> None:
-        verdict, target = self.judge(
-            task.url, task.key, task.chain, answer, bool(task.condition), task.depth == 0
-        )
+        verdict, target = self.judge(task.url, task.key, task.chain, answer, bool(task.condition), task.depth == 0)
         if target is None:
             self._row(task, verdict, answer, place)
             return

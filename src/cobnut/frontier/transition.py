@@ -30,7 +30,7 @@ from cobnut.records.outcomes import (
 
 HOST_REASONS = frozenset({
     "dns_failed", "dns_timeout", "connect_failed", "connect_timeout", "proxy_failed", "robots_unreachable",
-    "host_backoff", "round_over", "http_429", "http_503",
+    "host_backoff", "round_over", "no_agent", "http_429", "http_503",
 })  # fmt: skip
 """Reasons of a failed try that say something of the host, and nothing of the page."""
 

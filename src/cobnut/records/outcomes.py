@@ -55,6 +55,7 @@ REASONS: dict[str, str] = {
     "protocol_error": "The answer is not HTTP.",
     "proxy_failed": "The proxy did not answer.",
     "private_address": "The name or a redirect leads to a private address; --allow-net allows it.",
+    "no_agent": "Only this machine is fetched from without a name: set fetcher.agent_name and fetcher.agent_contact.",
     "bad_scheme": "Neither http nor https.",
     "too_large": "The body was cut at the limit.",
     "bad_encoding": "The Content-Encoding does not decode.",

@@ -48,7 +48,7 @@ joined AS (
         CASE
             WHEN a.outcome = 'retry' AND a.reason IN (
                 'dns_failed', 'dns_timeout', 'connect_failed', 'connect_timeout', 'proxy_failed', 'robots_unreachable',
-                'host_backoff', 'round_over', 'http_429', 'http_503'
+                'host_backoff', 'round_over', 'no_agent', 'http_429', 'http_503'
             ) THEN TRUE
             ELSE FALSE
         END AS host_failed,
