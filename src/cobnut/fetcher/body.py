@@ -145,9 +145,11 @@ class Body:
             self._decoder = brotli.Decompressor()
         if self._decoder.is_finished():
             return
-        yield self._decoder.process(data, output_buffer_limit=_PIECE)
-        while not self._decoder.can_accept_more_data():
-            yield self._decoder.process(b"", output_buffer_limit=_PIECE)
+        piece = self._decoder.process(data, output_buffer_limit=_PIECE)
+        # it may hold output back even when it says that it can accept more input: ask until nothing comes
+        while piece:
+            yield piece
+            piece = b"" if self._decoder.is_finished() else self._decoder.process(b"", output_buffer_limit=_PIECE)
 
     def _inflate(self, data: bytes) -> Iterator[bytes]:
         data, self._undecided = self._undecided + data, b""
