@@ -1,8 +1,13 @@
 """What does a site's robots.txt allow us (RFC 9309)?
 
 The matching itself is Google's (`robotstxt`). Read here: which lines concern our agent, Crawl-delay and
-Sitemap lines, and the limits that keep a hostile file cheap: 5,000 rules, 16 stars a rule. The body handed to
-the matcher holds only the lines that concern us, so that a check costs microseconds however long the file is.
+Sitemap lines, and the limits that keep a hostile file cheap: 500 KiB, 16 stars a rule and 5,000 in all; every
+rule within the 500 KiB counts. The body handed to the matcher holds only the lines that concern us, so that a
+check costs microseconds for most files.
+
+The matcher takes an escape and its character for the same. That holds for unreserved characters only (RFC 9309
+2.2.2): `/a%2Fb` is not `/a/b`. So escapes of reserved characters are escaped once more on both sides; those of
+`*` and `$` stay, since in a rule they are how the characters themselves are written.
 
 Not here: fetching the file, its redirects and statuses (`fetcher.run`), meta tags and X-Robots-Tag (`parsers`).
 """
@@ -15,8 +20,8 @@ from typing import Literal, NamedTuple
 from robotstxt import RobotsMatcher
 
 MAX_BYTES = 512_000
-MAX_RULES = 5_000
 MAX_STARS = 16
+MAX_STARS_IN_ALL = 5_000
 MAX_SITEMAPS = 1_000
 MAX_LINE_BYTES = 8_192
 LONGEST_DELAY_MS = 86_400_000
@@ -26,6 +31,8 @@ State = Literal["rules", "allow_all", "disallow_all"]
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_RESERVED = re.compile(rb"%(2[1356789BCF]|3[ABDF]|40|5[BD])", re.IGNORECASE)
+_RESERVED_TEXT = re.compile(_RESERVED.pattern.decode(), re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 # misspellings that Google's parser takes, which is what webmasters test against
 _AGENT = re.compile(rb"user[ -]?agent$")
@@ -91,32 +98,43 @@ class RobotsRules:
         return cls("disallow_all")
 
     @classmethod
-    def parse(cls, body: bytes, agent: str) -> RobotsRules:
-        """Reads a robots.txt as bytes; never fails. Sitemap lines come as written (see `resolve_sitemaps`)."""
+    def parse(cls, body: bytes, agent: str, keep_lines: bool = False) -> RobotsRules:
+        """Reads a robots.txt as bytes; never fails. Sitemap lines come as written (see `resolve_sitemaps`).
+
+        `keep_lines`: `rule_for` gives lines as they stand in the file, which takes several times the memory.
+        """
         token = product_token(agent).lower()
         body = body[:MAX_BYTES].removeprefix(_BOM)
         lines, sitemaps = _read_lines(body)
         mine, delay_ms = _select(lines, token.encode())
         text = "".join(f"{line.kind}: {line.value.decode('ascii')}\n" for line in mine)
-        raw = _LINE_END.split(body)
-        original = tuple(raw[line.number][:MAX_LINE_BYTES].decode("utf-8", "replace").strip() for line in mine)
+        original: tuple[str, ...] = ()
+        if keep_lines:
+            raw = _LINE_END.split(body)
+            original = tuple(raw[line.number][:MAX_LINE_BYTES].decode("utf-8", "replace").strip() for line in mine)
         return cls("rules", token, text, original, delay_ms, tuple(sitemaps))
 
     def allows(self, url: str) -> bool:
-        """Whether our agent may fetch `url` (percent-encoded, absolute)."""
+        """Whether our agent may fetch `url` (percent-encoded, absolute). robots.txt itself may always be fetched."""
         if self.state != "rules":
             return self.state == "allow_all"
-        if not self._text:
+        if not self._text or _is_robots_txt(url):
             return True
-        return bool(_MATCHER.is_allowed(self._text, self._agent or "nobody", url))
+        return self._match(url)
 
     def rule_for(self, url: str) -> str | None:
         """The line of the file that decides about `url`; None when no rule matches it."""
-        if self.state != "rules" or not self._text:
+        if self.state != "rules" or not self._text or _is_robots_txt(url):
             return None
-        _MATCHER.is_allowed(self._text, self._agent or "nobody", url)
+        self._match(url)
         number = _MATCHER.matching_line
-        return self._original[number - 1] if 0 < number <= len(self._original) else None
+        lines = self._original or self._text.splitlines()
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+    def _match(self, url: str) -> bool:
+        if "%" in url:
+            url = _RESERVED_TEXT.sub(lambda m: "%25" + m[1].upper(), url)
+        return bool(_MATCHER.is_allowed(self._text, self._agent or "nobody", url))
 
     def resolve_sitemaps(self, base: str) -> tuple[str, ...]:
         """The Sitemap lines as absolute URLs; those that cannot be read are left out, repeated ones come once."""
@@ -141,9 +159,9 @@ def _read_lines(body: bytes) -> tuple[list[_Line], list[str]]:
         if _AGENT.match(key):
             lines.append(_Line("user-agent", _ascii(value), number))
         elif key == b"allow":
-            lines.append(_Line("allow", _ascii(value), number))
+            lines.append(_Line("allow", _path(value), number))
         elif _DISALLOW.match(key):
-            lines.append(_Line("disallow", _ascii(value), number))
+            lines.append(_Line("disallow", _path(value), number))
         elif key in (b"crawl-delay", b"crawldelay"):
             lines.append(_Line("crawl-delay", value, number))
         elif _SITEMAP.match(key) and len(sitemaps) < MAX_SITEMAPS:
@@ -154,9 +172,18 @@ def _read_lines(body: bytes) -> tuple[list[_Line], list[str]]:
     return lines, sitemaps
 
 
+def _is_robots_txt(url: str) -> bool:
+    return url.endswith("/robots.txt") and url.count("/") == 3
+
+
 def _ascii(value: bytes) -> bytes:
     """Bytes beyond ASCII percent-encoded as they came: a rule in any charset matches the URL in the same bytes."""
     return _NOT_ASCII.sub(lambda m: b"%%%02X" % m.group()[0], value).replace(b"\0", b"%00")
+
+
+def _path(value: bytes) -> bytes:
+    """The path of a rule, its escapes of reserved characters escaped once more."""
+    return _RESERVED.sub(lambda m: b"%25" + m[1].upper(), _ascii(value))
 
 
 def _select(lines: list[_Line], token: bytes) -> tuple[list[_Line], int | None]:
@@ -166,7 +193,7 @@ def _select(lines: list[_Line], token: bytes) -> tuple[list[_Line], int | None]:
     delay_mine: int | None = None
     delay_any: int | None = None
     seen_mine = in_mine = in_any = False
-    rules_begun, rules = False, 0
+    rules_begun, stars = False, 0
     for line in lines:
         if line.kind == "user-agent":
             if rules_begun:
@@ -189,23 +216,25 @@ def _select(lines: list[_Line], token: bytes) -> tuple[list[_Line], int | None]:
                     delay_any = max(delay_any or 0, delay)
         else:
             rules_begun = True
-            if (in_mine or in_any) and rules < MAX_RULES:
-                bounded = _bound_stars(line)
+            if in_mine or in_any:
+                bounded = _bound_stars(line, min(MAX_STARS, MAX_STARS_IN_ALL - stars))
                 if bounded is not None:
                     kept.append(bounded)
-                    rules += 1
+                    stars += bounded.value.count(b"*")
     return kept, delay_mine if seen_mine else delay_any
 
 
-def _bound_stars(line: _Line) -> _Line | None:
+def _bound_stars(line: _Line, most: int) -> _Line | None:
     """A rule with too many stars: a Disallow is cut before the next star (it forbids more), an Allow is dropped."""
+    if b"*" not in line.value:
+        return line
     value = re.sub(rb"\*{2,}", b"*", line.value)
-    if value.count(b"*") <= MAX_STARS:
+    if value.count(b"*") <= most:
         return line._replace(value=value)
     if line.kind == "allow":
         return None
-    pieces = value.split(b"*")
-    return line._replace(value=b"*".join(pieces[: MAX_STARS + 1]))
+    cut = b"*".join(value.split(b"*")[: most + 1])
+    return line._replace(value=cut or b"/")  # a rule without a path forbids nothing
 
 
 def _delay_ms(value: bytes) -> int | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cobnut.fetcher.robots import MAX_RULES, RobotsRules, product_token, state_of_status
+from cobnut.fetcher.robots import MAX_STARS_IN_ALL, RobotsRules, product_token, state_of_status
 
 SITE = "https://example.test"
 
@@ -44,6 +44,14 @@ def allowed(text, path, agent="examplebot"):
         ("User-agent: otherbot\nUser-agent: examplebot\nDisallow: /a\n", {"/a": False}),
         ("Disallow: /a\nUser-agent: *\nDisallow: /b\n", {"/a": True, "/b": False}),
         ("User-agent: *\nDisallow: /ä\n", {"/%C3%A4": False, "/%E4": True}),
+        # RFC 9309 2.2.2: escapes of reserved characters are not these characters, all others are
+        ("User-agent: *\nDisallow: /a%2fb\n", {"/a%2Fb": False, "/a%2fb/c": False, "/a/b": True, "/a%252Fb": True}),
+        ("User-agent: *\nDisallow: /a/b\n", {"/a%2Fb": True, "/a/b": False}),
+        ("User-agent: *\nDisallow: /a%3Fb\n", {"/a?b": True, "/a%3fb": False}),
+        ("User-agent: *\nDisallow: /~%62az\n", {"/%7Ebaz": False, "/~%62az": False}),
+        ("User-agent: *\nDisallow: /f-%2A.html\n", {"/f-*.html": False, "/f-x.html": True}),
+        ("User-agent: *\nDisallow: /f-%24\n", {"/f-$x": False, "/f-": True}),
+        ("User-agent: *\nDisallow: /\n", {"/robots.txt": True, "/a/robots.txt": False, "/robots.txt?x": False}),
     ],
 )
 def test_rules(text, checks):
@@ -55,7 +63,7 @@ def test_a_rule_in_another_charset_matches_its_own_bytes():
 
 
 def test_what_decides_can_be_told():
-    rules = RobotsRules.parse(b"# hello\nUser-agent: *\n\nDisallow:  /a # secret\nAllow: /a/b\n", "examplebot")
+    rules = RobotsRules.parse(b"# hello\nUser-agent: *\n\nDisallow:  /a # secret\nAllow: /a/b\n", "examplebot", True)
     assert rules.rule_for(SITE + "/a/x") == "Disallow:  /a # secret"
     assert rules.rule_for(SITE + "/a/b") == "Allow: /a/b"
     assert rules.rule_for(SITE + "/z") is None
@@ -89,7 +97,12 @@ def test_hostile_files_stay_cheap_and_err_on_the_side_of_the_site():
     assert allowed(stars, "/b")
     many = "User-agent: *\n" + "".join(f"Disallow: /p{n}/\n" for n in range(60_000))
     rules = RobotsRules.parse(many.encode(), "examplebot")
-    assert not rules.allows(f"{SITE}/p{MAX_RULES - 1}/")
+    assert not rules.allows(f"{SITE}/p25000/")  # all that lies within 500 KiB counts (RFC 9309 2.5)
+    starred = "User-agent: *\n" + "".join(f"Allow: /b*{n}\nDisallow: /a*a*a*{n}\n" for n in range(5_000))
+    rules = RobotsRules.parse(starred.encode(), "examplebot")
+    assert rules._text.count("*") <= MAX_STARS_IN_ALL + 1
+    assert not rules.allows(f"{SITE}/a/4999")
+    assert rules.allows(f"{SITE}/b/4999")
     others = "".join(f"User-agent: bot{n}\nDisallow: /\n" for n in range(10_000)) + "User-agent: *\nDisallow: /x\n"
     rules = RobotsRules.parse(others.encode(), "examplebot")
     assert not rules.allows(SITE + "/x")

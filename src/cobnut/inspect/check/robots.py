@@ -57,7 +57,7 @@ def _without_file(status: object) -> RobotsRules:
 
 @lru_cache(maxsize=32)
 def _read(body: bytes, agent: str, where: str) -> tuple[RobotsRules, tuple[str, ...]]:
-    rules = RobotsRules.parse(body, agent)
+    rules = RobotsRules.parse(body, agent, keep_lines=True)
     return rules, rules.resolve_sitemaps(where)
 
 
