@@ -97,5 +97,5 @@ def test_an_index_that_cannot_be_read_is_said_without_its_place(path):
     start, body = ask(create_app(Broken(), SearchSettings(), lines.append), path=path, query=b"q=hazel")
     assert start["status"] == 503
     assert b"cannot be read just now" in body["body"]
-    assert b"somebody" not in body["body"]
+    assert b"secret" not in body["body"]
     assert "the index is damaged: /srv/secret/crawl" in lines[0]
