@@ -13,6 +13,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ import cobnut
 from cobnut.cli.groups import HintingGroup
 from cobnut.cli.stopping import INTERRUPTED
 from cobnut.errors import CobnutError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 INTERNAL = 70
 
@@ -49,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "upgrade": ("upgrade", "Bring a crawl to this program's format version."),
     "plugins": ("plugins", "Show which parts can be chosen by name, and which are active."),
     "config": ("config", "Show the settings and where they come from."),
+    "completion": ("completion", "Print what bash, zsh or fish need to complete with Tab."),
     "admin": ("admin", "`admin db -create DIR`: the old name of create."),
 }
 """Every command, in the order of `--help`: its module in `cli.commands`, and its line."""
@@ -68,6 +73,13 @@ class LazyGroup(HintingGroup):
         module = importlib.import_module(f"cobnut.cli.commands.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, without importing anything."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(n, help=line.strip()) for n, (_, line) in COMMANDS.items() if n.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table, without importing anything."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -17,6 +17,9 @@ import msgspec
 from cobnut.config.load import Loaded, load_settings
 from cobnut.config.sections import Settings
 from cobnut.storage.layout import CrawlFolder
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,9 +32,23 @@ class Opened(msgspec.Struct, frozen=True):
     origins: dict[str, str]
 
 
+def complete_setting(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The settings whose name begins so, for the shell's completion."""
+    from click.shell_completion import CompletionItem
+
+    from cobnut.config.sections import DOCS
+
+    return [CompletionItem(f"{name}=", help=text) for name, text in DOCS.items() if name.startswith(incomplete)]
+
+
 dir_argument = click.argument("crawl_dir", metavar="DIR", type=click.Path(path_type=Path))
 set_option = click.option(
-    "-s", "overrides", metavar="KEY=VALUE", multiple=True, help="Set one setting for this command; may be repeated."
+    "-s",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    shell_complete=complete_setting,
+    help="Set one setting for this command; may be repeated.",
 )
 segment_argument = click.argument("segment", metavar="[SEGMENT]", required=False)
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
