@@ -178,10 +178,11 @@ def _robots_verdict(robots: Row | None, settings: Settings, url: UrlForms) -> tu
         return None, None
     if robots["state"] != "rules":
         return robots["state"] == "allow_all", None
-    from cobnut.fetcher.identity import DEFAULT_NAME
+    from cobnut.fetcher.identity import identity
     from cobnut.fetcher.robots import RobotsRules
 
-    rules = RobotsRules.parse(robots["body"] or b"", settings.fetcher.agent_name or DEFAULT_NAME, keep_lines=True)
+    agent = identity(settings.fetcher, "", "").user_agent
+    rules = RobotsRules.parse(robots["body"] or b"", agent, keep_lines=True)
     return rules.allows(url.url), rules.rule_for(url.url)
 
 

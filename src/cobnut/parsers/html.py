@@ -14,6 +14,7 @@ builder (`parsers.guard`).
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -111,6 +112,7 @@ def _by_tag_id(names: dict[str, int]) -> dict[int, int]:
 _ROLE: Final = _by_tag_id(_ROLES)
 _ZONE: Final = _by_tag_id(_ZONES)
 _TEXT: Final = 2
+_SOFT_HYPHEN: Final = re.compile("\xad|&shy|&#0*173|&#[xX]0*[aA][dD]")
 _TITLE_ID: Final = LexborHTMLParser("").create_node("title").tag_id
 
 
@@ -123,6 +125,7 @@ def read_html(
     except SelectolaxError as error:  # it refuses no HTML: the memory is used up
         raise MemoryError(str(error)) from error
     walk = _Walk(max_text_chars, max_links, max_anchor_chars)
+    walk.soft = _SOFT_HYPHEN.search(html) is not None
     if tree.root is not None:
         walk.run(tree.root)
     return walk.page()
@@ -155,6 +158,8 @@ class _Walk:
         self.refresh: str | None = None
         self.in_head = True
         self.metas = 0
+        self.soft = False
+        """Soft hyphens may stand in the text: they are places to break a word at, not characters of it."""
 
     def run(self, root: Any) -> None:
         """Visits every node once, and every element a second time when it ends."""
@@ -191,6 +196,8 @@ class _Walk:
         """One text node."""
         if not data:
             return
+        if self.soft:
+            data = data.replace("\xad", "")
         if self.anchor_parts is not None:
             self.anchor_parts.append(data)
             if not self.quiet:
@@ -266,7 +273,7 @@ class _Walk:
             self.link(node.attributes)
         elif role == _TITLE:
             if self.title is None and not self.quiet:
-                self.title = " ".join(node.text(deep=True).split())[:_MAX_TITLE]
+                self.title = " ".join(node.text(deep=True).replace("\xad", "").split())[:_MAX_TITLE]
             return False
         elif role == _BASE:
             if self.base_href is None:

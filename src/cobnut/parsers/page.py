@@ -113,10 +113,16 @@ def parse_page(page: PageInput, settings: Settings) -> ParsedPage:
             result.parse_status = FAILED
             return result
     if kind == "application/gzip":
-        data = gunzip(data, _SNIFF_CAP).data
-        kind = media_type.detect(None, data)
-        if not media_type.is_xml(kind):
+        # a sitemap is often a gzip file; a page is one when its Content-Encoding was forgotten, or done twice
+        of_page = said is not None and media_type.is_html(said)
+        unpacked = gunzip(data, cap if of_page else _SNIFF_CAP)
+        data, inside = unpacked.data, media_type.detect(None, unpacked.data)
+        if not media_type.is_xml(inside) and not (of_page and media_type.is_html(inside)):
             return _skip(result)
+        kind = inside
+        if of_page:
+            result.media_type = kind
+        result.truncated = result.truncated or unpacked.cut
     if not (media_type.is_html(kind) or media_type.is_xml(kind) or kind == media_type.PLAIN):
         return _skip(result)
     decoded = _decode(data, content_type, kind, page.url)

@@ -1,7 +1,9 @@
 """Which pages does a feed or a sitemap list?
 
 Reads RSS (0.9 to 2.0, RDF), Atom, sitemaps and sitemap indexes as a stream, in pieces, and leniently: prefixes
-are taken as written, unknown named entities are skipped, and what was read before an error counts.
+are taken as written, unknown named entities are skipped, and what was read before an error counts. A file that is
+not well-formed is read once more with ampersands escaped that are none of XML's, and without control characters: the
+two faults that most broken files have.
 
 Not here: fetching the listed sitemaps, resolving the links (`parsers.page`).
 Sources: RFC 4287, RSS 2.0, sitemaps.org protocol 0.9, XML Base.
@@ -32,6 +34,10 @@ _ROOT = re.compile(
     re.DOTALL,
 )
 _DECLARATION = re.compile(r"\A<\?xml[\s?][^>]{0,300}>")
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_BARE = re.compile(
+    r"<!\[CDATA\[(?:(?!\]\]>).)*+|&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)", re.DOTALL
+)
 _FOREIGN = b'<!DOCTYPE x SYSTEM "x">'
 """A document type that is never read: named entities may be declared there, so expat skips them instead of stopping."""
 
@@ -46,6 +52,7 @@ class Listed(msgspec.Struct):
     dates: list[str | None]
     dropped: int = 0
     broken: bool = False
+    repaired: bool = False
 
 
 def root_name(text: str) -> str | None:
@@ -63,6 +70,23 @@ def read_listed(text: str, *, max_links: int = MAX_LISTED) -> Listed | None:
     kind = _ROOTS.get(root_name(text) or "")
     if kind is None:
         return None
+    text = _DECLARATION.sub("", text.lstrip("\ufeff \t\r\n"), count=1)
+    try:
+        listed = _read(text, kind, max_links)
+        if listed.broken:
+            better = _repaired(text)
+            if better != text:
+                again = _read(better, kind, max_links)
+                if not again.broken or len(again.hrefs) > len(listed.hrefs):
+                    again.repaired = True
+                    return again
+    except _HostileError as hostile:
+        return hostile.listed
+    return listed
+
+
+def _read(text: str, kind: str, max_links: int) -> Listed:
+    """One pass over a document without its XML declaration."""
     reader = _Reader(kind, max_links)
     parser = expat.ParserCreate(encoding="utf-8")
     parser.buffer_text = True
@@ -71,20 +95,29 @@ def read_listed(text: str, *, max_links: int = MAX_LISTED) -> Listed | None:
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.characters
-    text = _DECLARATION.sub("", text.lstrip("\ufeff \t\r\n"), count=1)
     try:
         if "<!DOCTYPE" not in text[:16_384]:
             parser.Parse(_FOREIGN, False)
         for start in range(0, len(text), _PIECE):
             parser.Parse(text[start : start + _PIECE].encode("utf-8", "replace"), False)
         parser.Parse(b"", True)
-    except (expat.ExpatError, _HostileError):
+    except expat.ExpatError:
         reader.listed.broken = True
     return reader.listed
 
 
+def _repaired(text: str) -> str:
+    """The document with bare ampersands escaped, outside of CDATA sections, and without control characters."""
+    return _BARE.sub(lambda found: found[0] if found[0] != "&" else "&amp;", _ILLEGAL.sub("", text))
+
+
 class _HostileError(Exception):
-    """Something no honest feed has."""
+    """Something no honest feed has; `listed` is what was read before it."""
+
+    def __init__(self, listed: Listed) -> None:
+        super().__init__()
+        listed.broken = True
+        self.listed = listed
 
 
 class _Reader:
@@ -107,12 +140,12 @@ class _Reader:
         self.entities += 1
         value = declaration[2]
         if self.entities > _MAX_ENTITIES or (isinstance(value, str) and ("&" in value or len(value) > 100)):
-            raise _HostileError
+            raise _HostileError(self.listed)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         local = name.rpartition(":")[2]
         if len(self.path) >= _MAX_DEPTH:
-            raise _HostileError
+            raise _HostileError(self.listed)
         self.path.append(local)
         base = self.bases[-1]
         if "xml:base" in attributes and len(base) < 32:

@@ -51,7 +51,7 @@ def parse(text: str, max_chars: int = 400) -> ParsedQuery:
     notices = []
     if len(text) > max_chars:
         notices.append(f"only the first {max_chars} characters were searched for")
-    clean = _CONTROL.sub(" ", text[:max_chars]).strip()
+    clean = _CONTROL.sub(" ", text[:max_chars].replace("\xad", "")).strip()  # a soft hyphen parts no word
     wanted: list[Clause] = []
     unwanted: list[Clause] = []
     sites: list[str] = []

@@ -5,7 +5,8 @@ Asked in this order, the first answer counts (HTML standard 13.2.3.2, Encoding s
 1. `bom`: a byte order mark of UTF-8 or UTF-16;
 2. `header`: the charset in Content-Type;
 3. `meta`: what the document declares in its first 1,024 bytes: `<meta charset>`, `<meta http-equiv=content-type>`,
-   or the XML declaration; in XML the declaration alone counts;
+   or the XML declaration; in XML the declaration alone counts. A `meta` further down is believed where the bytes
+   are not UTF-8;
 4. `utf8`: the bytes are valid UTF-8 (over 95 % of undeclared pages), or nearly (a cut or damaged page);
 5. `guess`: what the bytes look like, helped by the top-level domain.
 
@@ -26,7 +27,7 @@ from typing import Literal
 
 import msgspec
 
-from cobnut.text.prescan import prescan, xml_encoding
+from cobnut.text.prescan import late_prescan, prescan, xml_encoding
 
 Source = Literal["bom", "header", "meta", "utf8", "guess", "none"]
 
@@ -140,7 +141,7 @@ def decode(body: bytes, content_type: str | None, host: str | None) -> Decoded:
         found = _believed(body, declared, "meta")
         if found is not None:
             return found
-    return _undeclared(body, host)
+    return _undeclared(body, content_type, host)
 
 
 def _declared(body: bytes, content_type: str | None) -> str | None:
@@ -173,7 +174,7 @@ def _tally(text: str) -> tuple[int, int]:
     return bad, len(text) - bad - len(text.encode("ascii", "ignore"))
 
 
-def _undeclared(body: bytes, host: str | None) -> Decoded:
+def _undeclared(body: bytes, content_type: str | None, host: str | None) -> Decoded:
     if b"\x1b" in body and b"\x1b$" in body and _guess(body, body.index(b"\x1b$"), host).lower() == "iso-2022-jp":
         return Decoded(decode_as(body, "iso-2022-jp"), "iso-2022-jp", "guess")  # all its bytes are ASCII
     try:
@@ -184,6 +185,10 @@ def _undeclared(body: bytes, host: str | None) -> Decoded:
     bad, good = _tally(text)
     if good >= 20 * bad or (good and bad == 1 and text.endswith("\ufffd")):
         return Decoded(text, "utf-8", "utf8")  # cut in the middle of a character, or damaged at a few places
+    late = late_prescan(body) if content_type is None or not _XML_TYPE.match(content_type) else None
+    named = None if late is None else charset_of_label(late)
+    if named is not None and named != "utf-8" and not named.startswith("utf-16"):
+        return Decoded(decode_as(body, named), named, "meta")
     charset = charset_of_label(_guess(body, first_bad, host)) or "windows-1252"
     if charset == "gb18030":
         charset = "gbk"  # the detector knows GBK alone; this is the name of the codec that reads it

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 PRESCAN_BYTES = 1_024
 """How far the standard looks."""
 
+_LATE_BYTES = 65_536
+_RAW = re.compile(rb"<(script|style|textarea|title|xmp)(?=[\t\n\f\r />])")
+
 _TOKEN = re.compile(
     rb"<!--(?P<comment>)"
     rb"|<(?P<meta>[mM][eE][tT][aA])(?=[\t\n\f\r /])"
@@ -40,6 +43,29 @@ def xml_encoding(body: bytes) -> str | None:
         return None
     match = _XML_ENCODING.match(head)
     return None if match is None else (match[1] or match[2] or b"").decode("latin-1").strip() or None
+
+
+def late_prescan(body: bytes) -> str | None:
+    """The label in a `meta` beyond where the standard looks, up to 64 KiB; None when there is none.
+
+    Browsers find it when they parse (HTML standard 13.2.3.4, "changing the encoding while parsing"). Scripts and
+    styles are passed over.
+    """
+    head = body[:_LATE_BYTES]
+    if b"charset" not in head[PRESCAN_BYTES - 16 :].lower():
+        return None
+    return _meta_label(_without_scripts(head))
+
+
+def _without_scripts(head: bytes) -> bytes:
+    lower, kept, at = head.lower(), [], 0
+    while (start := _RAW.search(lower, at)) is not None:
+        kept.append(head[at : start.start()])
+        end = lower.find(b"</" + start[1], start.end())
+        if end < 0:
+            return b"".join(kept)
+        at = end
+    return b"".join([*kept, head[at:]])
 
 
 def prescan(body: bytes) -> str | None:

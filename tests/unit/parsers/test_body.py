@@ -28,6 +28,9 @@ RAW_DEFLATE = RAW.compress(TEXT) + RAW.flush()
         ("gzip, br", brotli.compress(gzip.compress(TEXT))),
         ("gzip", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])),
         ("gzip", gzip.compress(TEXT) + b"trailing rubbish"),
+        ("gzip;q=1.0", gzip.compress(TEXT)),
+        ("gzip", zlib.compress(TEXT)),
+        ("deflate", gzip.compress(TEXT)),
     ],
 )
 def test_codings_are_undone(coding: str | None, body: bytes) -> None:
@@ -67,6 +70,37 @@ def test_plain_text_that_claims_a_coding_is_taken_as_it_came() -> None:
         decoded = undo_encoding(b"<p>this is not compressed at all</p>", coding, 1 << 20)
         assert decoded.reason == BAD_ENCODING
         assert decoded.data == b"<p>this is not compressed at all</p>"
+
+
+@pytest.mark.parametrize(("coding", "body"), [("gzip", gzip.compress(TEXT)), ("deflate", zlib.compress(TEXT))])
+def test_a_wrong_checksum_loses_nothing(coding: str, body: bytes) -> None:
+    decoded = undo_encoding(body[:-4] + b"\0\0\0\0", coding, 1 << 20)
+    assert (decoded.data, decoded.reason) == (TEXT, BAD_ENCODING)
+    small = undo_encoding(gzip.compress(TEXT[:900])[:-8] + bytes(8), "gzip", 1 << 20)
+    assert (small.data, small.reason) == (TEXT[:900], BAD_ENCODING)
+    packed = gzip.compress(TEXT[:900])
+    head = packed[:3] + b"\x1e" + packed[4:10] + b"\3\0abc" + b"name\0" + b"comment\0" + b"\0\0"
+    assert undo_encoding(head + packed[10:-8] + bytes(8), "gzip", 1 << 20).data == TEXT[:900]
+
+
+def test_what_is_damaged_in_the_middle_gives_what_stands_before() -> None:
+    body = bytearray(gzip.compress(TEXT))
+    body[len(body) // 2 :] = b"\xff" * (len(body) - len(body) // 2)
+    decoded = undo_encoding(bytes(body), "gzip", 1 << 20)
+    assert decoded.reason == BAD_ENCODING
+    assert len(decoded.data) > len(TEXT) // 3
+    assert decoded.data[: len(TEXT) // 3] == TEXT[: len(TEXT) // 3]
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "text/html", "compress", "x-nothing, gzip"])
+def test_a_coding_that_nobody_knows_leaves_text_as_it_is(coding: str) -> None:
+    body = gzip.compress(TEXT) if "gzip" in coding else TEXT
+    decoded = undo_encoding(body, coding, 1 << 20)
+    assert (decoded.data, decoded.reason) == (TEXT, BAD_ENCODING)
+
+
+def test_what_is_packed_in_another_way_is_no_text() -> None:
+    assert undo_encoding(brotli.compress(TEXT), "gzip", 1 << 20).data == b""
 
 
 def test_what_cannot_be_undone_gives_nothing() -> None:

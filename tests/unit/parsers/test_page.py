@@ -176,6 +176,22 @@ def test_a_gzipped_sitemap_file() -> None:
     assert parse(gzip.compress(b"words"), {"content-type": "application/gzip"}).parse_status == "skipped"
 
 
+def test_a_page_whose_packing_is_not_announced() -> None:
+    page = gzip.compress(b"<p>words <a href=/x>x</a>")
+    for body, coding in ((page, None), (gzip.compress(page), "gzip")):
+        found = parse(body, {"content-type": "text/html", **({"content-encoding": coding} if coding else {})})
+        assert (found.text, found.media_type, found.truncated) == ("words x", "text/html", False)
+    assert parse(gzip.compress(b"\0\1"), {"content-type": "text/html"}).parse_status == "skipped"
+    bomb = parse(gzip.compress(b"<p>" + b"x" * (64 << 20)), {"content-type": "text/html"})
+    assert bomb.truncated
+
+
+def test_soft_hyphens_are_no_characters_of_a_word() -> None:
+    page = parse("<title>Hy\xadphen</title><h1>ex&shy;am&#173;ple</h1><p>soft\xadly <a href='/a\xad'>go&#xAD;ing</a>")
+    assert (page.title, page.headings, page.text) == ("Hyphen", ["example"], "example\nsoftly going")
+    assert (page.links.anchors, links(page)) == (["going"], [("http://a.test/a%C2%AD", "link")])
+
+
 def test_xhtml_served_as_xml_is_html() -> None:
     page = parse(
         "<?xml version='1.0'?><html xmlns='x'><head><title>t</title></head><body><a href='/x'>x</a></body></html>",

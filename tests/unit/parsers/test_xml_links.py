@@ -60,6 +60,20 @@ def test_what_was_read_before_an_error_counts() -> None:
     assert (listed.hrefs, listed.broken) == (["/a"], True)
 
 
+def test_bare_ampersands_and_control_characters_are_read_over() -> None:
+    text = (
+        "<urlset><url><loc>/a?x=1&y=2&amp;z=&lt;</loc></url><url><loc>/\x00b\x0b</loc></url>"
+        "<url><loc><![CDATA[/c?x=1&y=2&amp;]]></loc></url><url><loc>/d?&#65;&#;&nbsp;</loc></url></urlset>"
+    )
+    listed = read_listed(text)
+    assert listed is not None
+    assert listed.hrefs == ["/a?x=1&y=2&z=<", "/b", "/c?x=1&y=2&amp;", "/d?A&#;"]
+    assert (listed.broken, listed.repaired) == (False, True)
+    still = read_listed("<urlset><url><loc>/a?x&y</loc></url><url><loc>/b</loc></wrong>")
+    assert still is not None
+    assert (still.hrefs, still.broken, still.repaired) == (["/a?x&y"], True, True)
+
+
 def test_the_limit_is_counted() -> None:
     listed = read_listed("<urlset>" + "<url><loc>/a</loc></url>" * 30 + "</urlset>", max_links=10)
     assert listed is not None
@@ -72,6 +86,7 @@ def test_the_limit_is_counted() -> None:
         '<!DOCTYPE rss [<!ENTITY a "aaa"><!ENTITY b "&a;&a;">]>'
         "<rss><channel><item><link>&b;</link></item></channel></rss>",
         "<rss>" + "<x>" * 5_000,
+        "<rss>" + "<![CDATA[" * 200_000 + "&",
         "<!DOCTYPE rss [" + "".join(f'<!ENTITY e{i} "x">' for i in range(900)) + "]><rss/>",
     ],
 )

@@ -33,6 +33,7 @@ def unwanted(text: str) -> list[tuple[str, ...]]:
         ("git --amend", [(("git",), False), (("amend",), False)]),
         ("site: alone", [(("site",), False), (("alon",), False)]),
         ("twice twice", [(("twice",), False)]),
+        ("hy\xadphens", [(("hyphen",), False)]),
         ("编译内核", [(("编译", "译内", "内核"), False)]),
         ("", []),
         (' " "" - + ( ) >>> \\>\\> ', []),

@@ -117,6 +117,15 @@ def test_text_that_is_half_utf8_is_guessed_unless_it_is_only_cut() -> None:
     assert decode(b"\xc3\xa9t\xe9 x", None, None).source == "guess"
 
 
+def test_a_late_meta_is_believed_before_a_guess() -> None:
+    style, meta = b"<style>" + b"a{}" * 1_000 + b"</style>", b"<meta charset=koi8-r>"
+    late = decode(style + meta + b"<p>\xd4\xc5\xd3\xd4", "text/html", None)
+    assert (late.charset, late.source, late.text[-4:]) == ("koi8-r", "meta", "тест")
+    for hidden in (b"<script>'" + meta + b"'</script>", b"<!--" + meta + b"-->", b"<script>" + meta):
+        assert decode(style + hidden + b"<p>\xd4\xc5\xd3\xd4", "text/html", None).source == "guess"
+    assert decode(style + meta + "é".encode(), "text/html", None).source == "utf8"
+
+
 def test_a_guess_looks_behind_a_long_ascii_head() -> None:
     body = b"<script>/* */</script>" * 10_000 + RUSSIAN.encode("cp1251")
     assert decode(body, None, None).charset == "windows-1251"

@@ -17,10 +17,10 @@ from cobnut.urls.hosts import robots_url
 
 
 def own_agent(basis: Basis) -> str:
-    """The name that robots.txt knows us by."""
-    from cobnut.fetcher.identity import DEFAULT_NAME
+    """The name that robots.txt knows us by, as the fetcher has it."""
+    from cobnut.fetcher.identity import identity
 
-    return product_token(basis.settings.fetcher.agent_name) or DEFAULT_NAME
+    return product_token(identity(basis.settings.fetcher, "", "").user_agent)
 
 
 def answer(item: Item, basis: Basis) -> Answer:

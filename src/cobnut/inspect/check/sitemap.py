@@ -76,6 +76,8 @@ def read(url: str, body: bytes, headers: list[tuple[str, str]]) -> Answer:
         return _plain_text(url, text, errors)
     if found.broken:
         errors.append("not well-formed XML: what stands before the fault was read")
+    elif found.repaired:
+        errors.append("not well-formed XML: read with bare ampersands escaped and control characters left out")
     if found.dropped:
         errors.append(f"more than {xml_links.MAX_LISTED:,} entries: {found.dropped:,} were left out")
     is_index = xml_links.root_name(text) == "sitemapindex"
@@ -99,7 +101,12 @@ def _plain_text(url: str, text: str, errors: list[str]) -> Answer:
         return _answer(url, None, [], [], [*errors, f"no sitemap: {what}"])
     if len(lines) > xml_links.MAX_LISTED:
         errors.append(f"more than {xml_links.MAX_LISTED:,} entries: {len(lines) - xml_links.MAX_LISTED:,} left out")
-    entries = [_entry(url, line, None, errors) for line in lines[: xml_links.MAX_LISTED]]
+    entries = []
+    for line in lines[: xml_links.MAX_LISTED]:
+        if line.lower().startswith(("http://", "https://")):
+            entries.append(_entry(url, line, None, errors))
+        elif line[0] != "#":
+            errors.append(f"not a web address: {line[:200]}")
     return _answer(url, "text", [entry for entry in entries if entry is not None], [], errors)
 
 
