@@ -228,7 +228,11 @@ class _Run:
     def make_searchable(self) -> None:
         """Steps 7 to 10."""
         if not steps.parsed_segments(self.crawl):
-            self.message("nothing was fetched yet: there is nothing to index")
+            if self.crawl.index_generations().current_number() is None:
+                self.message("nothing was fetched yet: there is nothing to index")
+            else:  # the segments were removed; the index needs none of them
+                report = self.took(steps.merge(self.crawl, self.settings))
+                self.summary.documents = report.counts.get("documents", 0)
             return
         for name, step in (
             ("invertlinks", steps.invertlinks),
