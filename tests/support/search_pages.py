@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -74,11 +74,12 @@ class Answer:
 CODE = """
 import sys
 from pathlib import Path
-from cobnut.config.sections import Settings
+from cobnut.config.load import load_settings
 from cobnut.errors import CobnutError
 from cobnut.web.serve import serve
 try:
-    serve(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), Settings())
+    settings = load_settings(None, environ={}, overrides=sys.argv[5:]).settings
+    serve(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), settings)
 except CobnutError as error:
     print(error.line(), file=sys.stderr)
     sys.exit(error.exit_code)
@@ -88,13 +89,14 @@ except KeyboardInterrupt:
 
 
 class Server:
-    """A server process. `url` is what it printed last before it was ready."""
+    """A server process with some settings (KEY=VALUE). `url` is what it printed last before it was ready."""
 
     def __init__(
-        self, path: Path, *, port: int = 0, workers: int = 1, bind: str = "127.0.0.1", wait: bool = True
-    ) -> None:
+        self, path: Path, *, port: int = 0, workers: int = 1, bind: str = "127.0.0.1", wait: bool = True,
+        settings: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CODE, str(path), bind, str(port), str(workers)],
+            [sys.executable, "-c", CODE, str(path), bind, str(port), str(workers), *settings],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         self.lines: list[str] = []

@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rollback": ("rollback", "Go back to the previous version of a table."),
     "upgrade": ("upgrade", "Bring a crawl to this program's format version."),
     "plugins": ("plugins", "Show which parts can be chosen by name, and which are active."),
+    "bot-page": ("bot_page", "Write the page that tells webmasters about your crawler."),
     "config": ("config", "Show the settings and where they come from."),
     "completion": ("completion", "Print what bash, zsh or fish need to complete with Tab."),
     "admin": ("admin", "`admin db -create DIR`: the old name of create."),

@@ -19,6 +19,7 @@ from cobnut.errors import InputError
 _TOKEN = re.compile(r"[A-Za-z_-]+", re.ASCII)
 _VERSION = re.compile(r"[A-Za-z0-9._+-]*", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]*", re.ASCII)
+_HOST_PATTERN = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _LONGEST_S = 100 * 365 * 86_400
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -86,6 +87,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "search.or_below": (0, 1_000_000),
     "serve.port": (0, 65_535),
     "serve.workers": (0, 1_024),
+    "serve.rate_per_s": (-1, 1e6),
+    "serve.rate_burst": (1, 1_000_000),
+    "serve.cache_mib": (0, 65_536),
     "storage.partition_rows": (1_000, 1e9),
     "storage.grace_s": (0, _LONGEST_S),
     "storage.lock_wait_s": (0, _LONGEST_S),
@@ -190,6 +194,24 @@ def _resolve(value: str) -> None:
     parse_resolve(value)
 
 
+def _login(value: str) -> None:
+    from cobnut.config.credentials import parse_login
+
+    parse_login(value)
+
+
+def _api_key(value: str) -> None:
+    from cobnut.config.credentials import parse_api_key
+
+    parse_api_key(value)
+
+
+def _host_pattern(value: str) -> str | None:
+    if _HOST_PATTERN.fullmatch(value):
+        return None
+    return f"{value[:60]!r} is no host such as search.example.org, *.example.org or [::1], without a port"
+
+
 def _net(value: str) -> None:
     from cobnut.urls.addresses import parse_net
 
@@ -201,9 +223,14 @@ _FORMS: dict[str, Callable[[str], str | None]] = {
     "fetcher.agent_version": _version,
     "fetcher.agent_contact": _comment,
     "fetcher.agent_url": _url,
+    "fetcher.agent_addresses": _net,
     "fetcher.accept_language": _header,
     "fetcher.proxy": _proxy,
     "fetcher.resolve": _resolve,
     "fetcher.allow_net": _net,
     "fetcher.nameservers": _nameserver,
+    "serve.hosts": _host_pattern,
+    "serve.basic_auth": _login,
+    "serve.api_keys": _api_key,
+    "serve.trusted_proxies": _net,
 }

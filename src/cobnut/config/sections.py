@@ -46,6 +46,7 @@ class FetcherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agent_version: str = "0.1"
     agent_contact: str = ""
     agent_url: str = ""
+    agent_addresses: tuple[str, ...] = ()
     delay_s: float = -1.0
     min_delay_s: float = 0.0
     max_delay_s: float = 30.0
@@ -155,6 +156,15 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bind: str = "127.0.0.1"
     port: int = 8080
     workers: int = 0
+    hosts: tuple[str, ...] = ()
+    basic_auth: tuple[str, ...] = ()
+    api_keys: tuple[str, ...] = ()
+    rate_per_s: float = -1.0
+    rate_burst: int = 60
+    trusted_proxies: tuple[str, ...] = ()
+    cache_mib: int = 16
+    access_log: str = ""
+    log_queries: bool = False
 
 
 class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -206,6 +216,7 @@ DOCS: dict[str, str] = {
     "fetcher.agent_version": "Version in User-Agent.",
     "fetcher.agent_contact": "E-mail address or URL where a webmaster reaches you.",
     "fetcher.agent_url": "Page that says what this crawler does.",
+    "fetcher.agent_addresses": "Addresses or networks that requests come from, as told on the page about the crawler.",
     "fetcher.delay_s": "Time between two requests to a host when robots.txt says nothing; -1: 1 s, and 0 on loopback.",
     "fetcher.min_delay_s": "Least time between two requests to a host, whatever robots.txt says.",
     "fetcher.max_delay_s": "A Crawl-delay longer than this is shortened to it.",
@@ -275,6 +286,15 @@ DOCS: dict[str, str] = {
     "serve.bind": "Address the search page listens on.",
     "serve.port": "Port the search page listens on.",
     "serve.workers": "Search processes; 0 is one per core.",
+    "serve.hosts": "Names the search page may be asked by (Host); `*.example.org` is all below; empty is any.",
+    "serve.basic_auth": "Who may search, as made by `cobnut config hash-password USER`; empty is everybody.",
+    "serve.api_keys": "Keys that may search, as made by `cobnut config new-key NAME`; sent as `Authorization: Bearer`.",
+    "serve.rate_per_s": "Requests a second per client, in the long run; 0 is without limit, -1: 10, and 0 on loopback.",
+    "serve.rate_burst": "Requests a client may make at once before `rate_per_s` holds.",
+    "serve.trusted_proxies": "Addresses or networks whose X-Forwarded-For is believed.",
+    "serve.cache_mib": "Memory for ready answers in each search process; 0 keeps none.",
+    "serve.access_log": "File that gets one JSON line per request; `-` is standard output, empty is none.",
+    "serve.log_queries": "Write what was searched for into the access log.",
     "storage.partition_rows": "Rows above which a table is split further.",
     "storage.grace_s": "Time before a superseded generation is removed.",
     "storage.lock_wait_s": "How long to wait for another writer.",

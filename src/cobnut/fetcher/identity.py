@@ -1,43 +1,28 @@
 """Who do we say we are?
 
-Not here: asking the user for a name before the open web is crawled (`cli`).
+Not here: the name itself (`config.agent`), asking for one before the open web is crawled (`cli`).
 """
 
 from __future__ import annotations
 
-import re
-
+from cobnut.config.agent import DEFAULT_NAME, from_address, header_text, user_agent
 from cobnut.config.sections import FetcherSettings
 from cobnut.fetcher.exchange import HttpIdentity, HttpLimits
 
-DEFAULT_NAME = "Cobnut"
+__all__ = ["ACCEPT", "DEFAULT_NAME", "identity", "limits", "user_agent"]
+
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-_EMAIL = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+\.[^\s@<>,;]+\Z")
-_UNSAFE = re.compile(r"[^\x20-\x7e]|[()\\]")
-
-
-def user_agent(settings: FetcherSettings, version: str) -> str:
-    """`Name/version (+url; contact)`, without the parts that are not set; `Cobnut/<version>` when no name is.
-
-    >>> user_agent(FetcherSettings(agent_name="Nut", agent_version="2", agent_contact="me@example.org"), "0.1")
-    'Nut/2 (me@example.org)'
-    """
-    about = [f"+{settings.agent_url}" if settings.agent_url else "", settings.agent_contact]
-    comment = "; ".join(_UNSAFE.sub("", part) for part in about if part)
-    name = _UNSAFE.sub("", settings.agent_name).strip()
-    product = f"{name}/{_UNSAFE.sub('', settings.agent_version)}" if name else f"{DEFAULT_NAME}/{version}"
-    return f"{product.rstrip('/')} ({comment})" if comment else product.rstrip("/")
 
 
 def identity(settings: FetcherSettings, version: str, proxy: str) -> HttpIdentity:
     """What every request says."""
     headers = [
         f"Accept: {ACCEPT}",
-        f"Accept-Language: {_UNSAFE.sub('', settings.accept_language)}",
+        f"Accept-Language: {header_text(settings.accept_language)}",
         "Accept-Encoding: gzip, br",
     ]
-    if _EMAIL.match(settings.agent_contact):
-        headers.append(f"From: {settings.agent_contact}")
+    if address := from_address(settings):
+        headers.append(f"From: {address}")
     return HttpIdentity(user_agent(settings, version), tuple(headers), proxy, settings.tls_verify, settings.ca_file)
 
 

@@ -3,7 +3,7 @@
 The outermost layer: only GET and HEAD, bounded request lines, the security headers, no cookie, and an error page
 instead of a traceback. What went wrong inside is one line on the operator's side.
 
-Not here: limits on headers and slow clients, which the server itself keeps (`serve`).
+Not here: who may ask and how often (`gate`), limits on headers and slow clients, which the server keeps (`serve`).
 """
 
 from __future__ import annotations
@@ -75,6 +75,17 @@ def refusal(scope: Scope) -> tuple[int, str] | None:
 def with_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """An answer's headers with the security headers; a cookie never leaves."""
     return [*((name, value) for name, value in headers if name.lower() != b"set-cookie"), *HEADERS]
+
+
+def with_more_headers(send: Send, headers: Iterable[tuple[bytes, bytes]]) -> Send:
+    """Sends an answer with some headers more."""
+
+    async def send_more(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *headers]
+        await send(message)
+
+    return send_more
 
 
 def one_line(error: BaseException) -> str:

@@ -51,7 +51,7 @@ def thousands(number: int) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
+        loader=FileSystemLoader([FOLDER / "templates", FOLDER / "static"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -59,8 +59,14 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters["thousands"] = thousands
+    environment.globals["has_bot"] = False
     environment.globals["static"] = {"style": _address("cobnut.css"), "icon": _address("cobnut.svg")}
     return environment
+
+
+def tell_of_bot() -> None:
+    """From now on the foot of every page leads to the page about the crawler."""
+    _environment().globals["has_bot"] = True
 
 
 def render(name: str, **values: Any) -> str:
@@ -69,6 +75,15 @@ def render(name: str, **values: Any) -> str:
     return _environment().get_template(f"{name}.html").render(form | values)
 
 
+NOBODY_ELSES = {"cache-control": "private, no-cache"}
+"""Answers to queries are for who asked: no shared cache keeps them."""
+
+
 def page(name: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """An answer with a rendered template. Answers to queries are nobody else's: no shared cache keeps them."""
-    return HTMLResponse(render(name, **values), status, headers={"cache-control": "private, no-cache"})
+    """An answer with a rendered template."""
+    return html_response(render(name, **values), status)
+
+
+def html_response(html: str | bytes, status: int = 200) -> HTMLResponse:
+    """An answer that is HTML already."""
+    return HTMLResponse(html, status, headers=NOBODY_ELSES)

@@ -7,7 +7,7 @@ The page's address is printed last, once a request was really answered.
 Workers are spawned, never forked, and end with the parent, even when that is killed: each waits for the pipe to its
 parent to close. A worker that dies is replaced; when its successor dies at once, the server ends with an error.
 
-Not here: TLS, names, limits per visitor: a web server in front does that.
+Not here: TLS, which a web server in front does; who may ask and how often (`gate`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import resource_tracker
@@ -30,6 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cobnut.errors import InputError, MachineError
+from cobnut.web.exposure import exposure_line, is_exposed
+from cobnut.web.limiter import Table, rate_in_force
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -56,7 +58,10 @@ def serve(path: Path, bind: str, port: int, workers: int, settings: Settings) ->
     the port is in use or the workers keep failing, an `InputError` when `bind` is no address of this machine.
     """
     from cobnut.search.open import open_searcher
+    from cobnut.web.access_log import open_log
 
+    if settings.serve.access_log not in ("", "-"):
+        os.close(open_log(settings.serve.access_log))
     with _signals_kept():
         open_searcher(path, settings.search).close()  # raises what is wrong with it before any process is started
         with lease_port(bind, port) as lease:
@@ -132,6 +137,11 @@ def _port_error(error: OSError, bind: str, port: int) -> InputError | MachineErr
 def _run(path: Path, host: str, port: int, workers: int, settings: Settings) -> int | None:
     """Runs the server; returns the signal that ended it."""
     server = _server(host, port, workers)
+    exposed = is_exposed(host)
+    rate_per_s = rate_in_force(settings.serve.rate_per_s, exposed)
+    facts = [exposure_line(host, port, settings.serve, rate_per_s)] if exposed else []
+    if settings.serve.hosts:
+        facts.append(f"Answers under these names only: {', '.join(settings.serve.hosts)}")
     ended_by: list[int] = []
 
     def end(signum: int, frame: object = None) -> None:
@@ -155,10 +165,10 @@ def _run(path: Path, host: str, port: int, workers: int, settings: Settings) -> 
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.set_wakeup_fd(told, warn_on_full_buffer=False)
         threading.Thread(target=listen, daemon=True).start()
-        threading.Thread(target=announce, args=(host, port), daemon=True).start()
+        threading.Thread(target=announce, args=(host, port, facts), daemon=True).start()
 
     server.on_startup(started)
-    loader = partial(load_app, path.absolute(), settings)
+    loader = partial(load_app, path.absolute(), settings, rate_per_s, Table.shared())
     method = multiprocessing.get_start_method(allow_none=True)
     multiprocessing.set_start_method("spawn", force=True)
     try:
@@ -202,8 +212,9 @@ def _server(host: str, port: int, workers: int) -> Any:
     )
 
 
-def load_app(path: Path, settings: Settings) -> ASGIApp:
+def load_app(path: Path, settings: Settings, rate_per_s: float, table: Table) -> ASGIApp:
     """The application of one worker process. Called in it, once."""
+    from cobnut.web.access_log import LogFile
     from cobnut.web.app import create_app
     from cobnut.web.source import Source
 
@@ -211,7 +222,9 @@ def load_app(path: Path, settings: Settings) -> ASGIApp:
     # The server's own threads (not Python's) may still run when the interpreter takes itself apart, and would abort the
     # process with a complaint. A worker writes nothing, so it may leave before that.
     atexit.register(os._exit, 0)
-    return create_app(Source(path, settings.search, time.monotonic, report), settings.search, report)
+    source = Source(path, settings.search, time.monotonic, report)
+    log = LogFile(settings.serve.access_log, time.monotonic, report) if settings.serve.access_log else None
+    return create_app(source, settings, report, rate_per_s=rate_per_s, table=table, log=log)
 
 
 def end_with_parent() -> None:
@@ -232,13 +245,13 @@ def report(line: str) -> None:
     print(f"cobnut serve: {line}", file=sys.stderr, flush=True)
 
 
-def announce(host: str, port: int) -> None:
-    """Prints the page's address once the page was answered there."""
+def announce(host: str, port: int, facts: Sequence[str]) -> None:
+    """Prints what one should know, and the page's address, once the page was answered there."""
     reach = _ANYWHERE.get(host, host)
     while not answers(reach, port):
         time.sleep(0.02)
-    if reach != host:
-        print(f"Listening on all addresses of this machine, port {port}", flush=True)
+    for fact in facts:
+        print(fact, flush=True)
     print(f"Search page: {page_address(reach, port)}", flush=True)
 
 

@@ -32,6 +32,8 @@ class Source:
         self._searcher: Searcher | None = None
         self._looked_at = 0.0
         self._reported = ""
+        self.version = 0
+        """Changes with the index: answers of the same version are of the same index."""
 
     def current(self) -> Searcher:
         """The searcher on the newest generation; a `CobnutError` when there is none that can be read."""
@@ -46,7 +48,8 @@ class Source:
 
     def _follow(self, searcher: Searcher) -> None:
         try:
-            searcher.refresh_if_changed()
+            if searcher.refresh_if_changed():
+                self.version += 1
         except CobnutError as error:
             if error.line() != self._reported:
                 self._reported = error.line()

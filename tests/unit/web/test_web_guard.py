@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.responses import PlainTextResponse
 
-from cobnut.config.sections import SearchSettings
+from cobnut.config.sections import Settings
 from cobnut.errors import DataError
 from cobnut.web.app import create_app, error_response
 from cobnut.web.guard import MAX_TARGET_BYTES, guarded
@@ -87,6 +87,8 @@ def test_what_is_no_request_is_left_alone():
 class Broken:
     """An index that cannot be read."""
 
+    version = 0
+
     def current(self):
         raise DataError("the index is damaged", where="/srv/secret/crawl")
 
@@ -94,7 +96,7 @@ class Broken:
 @pytest.mark.parametrize("path", ["/", "/search", "/api/search"])
 def test_an_index_that_cannot_be_read_is_said_without_its_place(path):
     lines = []
-    start, body = ask(create_app(Broken(), SearchSettings(), lines.append), path=path, query=b"q=hazel")
+    start, body = ask(create_app(Broken(), Settings(), lines.append), path=path, query=b"q=hazel")
     assert start["status"] == 503
     assert b"cannot be read just now" in body["body"]
     assert b"secret" not in body["body"]

@@ -1,4 +1,4 @@
-"""`cobnut config show [DIR] [--origin]`: which settings hold, and who set them."""
+"""`cobnut config`: which settings hold, and who set them; passwords and keys for the search page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cobnut.cli.commands.credentials import hash_password, new_key
 from cobnut.cli.groups import HintingGroup
 from cobnut.cli.options import json_option, set_option, settings_of
 from cobnut.cli.rows import json_line
@@ -17,7 +18,11 @@ from cobnut.storage.layout import CrawlFolder
 
 @click.group("config", cls=HintingGroup, no_args_is_help=False)
 def command() -> None:
-    """Show the settings and where they come from."""
+    """Show the settings and where they come from, and make passwords and keys for the search page."""
+
+
+command.add_command(hash_password)
+command.add_command(new_key)
 
 
 @command.command("show")
