@@ -156,12 +156,12 @@ def _read_lines(body: bytes) -> tuple[list[_Line], list[str]]:
                 continue
             key, value = parts
         key, value = key.strip().lower(), value.strip()
-        if _AGENT.match(key):
-            lines.append(_Line("user-agent", _ascii(value), number))
+        if key == b"disallow" or (key != b"allow" and _DISALLOW.match(key)):
+            lines.append(_Line("disallow", _path(value), number))
         elif key == b"allow":
             lines.append(_Line("allow", _path(value), number))
-        elif _DISALLOW.match(key):
-            lines.append(_Line("disallow", _path(value), number))
+        elif key == b"user-agent" or _AGENT.match(key):
+            lines.append(_Line("user-agent", _ascii(value), number))
         elif key in (b"crawl-delay", b"crawldelay"):
             lines.append(_Line("crawl-delay", value, number))
         elif _SITEMAP.match(key) and len(sitemaps) < MAX_SITEMAPS:
@@ -178,12 +178,15 @@ def _is_robots_txt(url: str) -> bool:
 
 def _ascii(value: bytes) -> bytes:
     """Bytes beyond ASCII percent-encoded as they came: a rule in any charset matches the URL in the same bytes."""
-    return _NOT_ASCII.sub(lambda m: b"%%%02X" % m.group()[0], value).replace(b"\0", b"%00")
+    if not value.isascii():
+        value = _NOT_ASCII.sub(lambda m: b"%%%02X" % m.group()[0], value)
+    return value.replace(b"\0", b"%00")
 
 
 def _path(value: bytes) -> bytes:
     """The path of a rule, its escapes of reserved characters escaped once more."""
-    return _RESERVED.sub(lambda m: b"%25" + m[1].upper(), _ascii(value))
+    value = _ascii(value)
+    return _RESERVED.sub(lambda m: b"%25" + m[1].upper(), value) if b"%" in value else value
 
 
 def _select(lines: list[_Line], token: bytes) -> tuple[list[_Line], int | None]:
