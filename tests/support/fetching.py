@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from cobnut.config.sections import Settings
 from cobnut.fetcher.pool import FetchPool
@@ -13,6 +14,7 @@ from cobnut.records.catalogue import FETCHED, FETCHLIST, HOSTS, SEEDS
 from cobnut.stages.fetch import run_fetch
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.parts import part_name, write_part
+from cobnut.testing.fakeweb import FakeWeb
 from cobnut.urls.resolve import forms
 
 
@@ -107,3 +109,27 @@ class Bench:
             file.seek(row["warc_offset"])
             record = next(iter(ArchiveIterator(file)))
             return dict(record.headers.items()), record.http_headers.status_code, record.reader.read()
+
+
+@pytest.fixture(scope="session")
+def fetch_pool():
+    """One worker process for all tests: rounds must not leave anything behind that harms the next."""
+    with FetchPool(1) as pool:
+        yield pool
+
+
+@pytest.fixture
+def web():
+    with FakeWeb() as served:
+        yield served
+
+
+@pytest.fixture
+def bench_class():
+    return Bench
+
+
+@pytest.fixture
+def bench(tmp_path, web, fetch_pool):
+    """A crawl whose every name leads to the fake web."""
+    return Bench(tmp_path / "crawl", web, fetch_pool)
