@@ -85,6 +85,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "search.max_query_chars": (1, 100_000),
     "search.snippet_chars": (0, 100_000),
     "search.or_below": (0, 1_000_000),
+    "search.max_postings": (1_000, 1e15),
     "serve.port": (0, 65_535),
     "serve.workers": (0, 1_024),
     "serve.rate_per_s": (-1, 1e6),

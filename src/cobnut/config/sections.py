@@ -148,6 +148,7 @@ class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_query_chars: int = 400
     snippet_chars: int = 240
     or_below: int = 5
+    max_postings: int = 20_000_000
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -283,6 +284,7 @@ DOCS: dict[str, str] = {
     "search.max_query_chars": "Longest query; the rest is cut.",
     "search.snippet_chars": "Length of a snippet.",
     "search.or_below": "When fewer documents hold all words, documents that hold some are added.",
+    "search.max_postings": "Index entries one query may read, by estimate; a costlier one is searched for more loosely.",
     "serve.bind": "Address the search page listens on.",
     "serve.port": "Port the search page listens on.",
     "serve.workers": "Search processes; 0 is one per core.",

@@ -79,6 +79,11 @@ class IndexReader:
         hits = self._searcher.search(query, limit, count=False).hits
         return [(place.segment_ord, place.doc) for _, place in hits]
 
+    def frequency(self, word: str) -> int:
+        """How many documents hold a word in their text; deleted ones may be counted."""
+        count: int = self._searcher.doc_freq("body", word)
+        return count
+
     def numbers(self, names: Sequence[str], candidates: Sequence[Candidate]) -> list[list[int]]:
         """Some fast fields of some candidates, one list a field."""
         places = [tantivy.DocAddress(*candidate.place) for candidate in candidates]

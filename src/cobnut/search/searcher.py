@@ -22,6 +22,7 @@ from cobnut.config.sections import SearchSettings
 from cobnut.index.clauses import Candidate, IndexQuery
 from cobnut.index.document import StoredDocument
 from cobnut.index.reader import IndexReader
+from cobnut.search.budget import NOTICE, affordable
 from cobnut.search.query import ParsedQuery, parse
 from cobnut.search.ranking import ENGINE_WEIGHTS, Feature, Ranked, Weights, rank
 from cobnut.search.snippet import Matcher, Snippet, snippet
@@ -133,7 +134,7 @@ class Searcher:
             notices.append(NOTHING_INDEXED)
         elif not parsed.index_query.is_empty:
             need = min(offset + limit, MOST_RESULTS)
-            ranked, total = self._ranked(reader, parsed, offset, need, explain)
+            ranked, total = self._ranked(reader, parsed, offset, need, explain, notices)
             ranked = ranked[offset:need]
         matcher = Matcher(parsed.words, parsed.text)
         hits = tuple(
@@ -152,21 +153,30 @@ class Searcher:
         )
 
     def _ranked(
-        self, reader: IndexReader, parsed: ParsedQuery, offset: int, need: int, explain: bool
+        self, reader: IndexReader, parsed: ParsedQuery, offset: int, need: int, explain: bool, notices: list[str]
     ) -> tuple[list[Ranked], int]:
         """The first `need` results in their final order, and how many there are.
 
         Those before `offset` that keep the engine's order anyway may be given without their score.
         """
-        asked = parsed.index_query
+        asked = self._affordable(reader, parsed.index_query, notices, any_word=False)
         found, total = reader.search(asked, ENGINE_WEIGHTS, limit=max(need, self._settings.candidates))
         best = found[0].score if found else 0.0
         ranked = self._order(reader, found, parsed, best, offset, explain)
         if total < self._settings.or_below and asked.part_count > 1:
+            asked = self._affordable(reader, asked, notices, any_word=True)
             more, total = self._any_word(reader, asked, {c.place for c in found}, need)
             best = max(best, more[0].score if more else 0.0)
             ranked += self._order(reader, more, parsed, best, offset - len(ranked), explain)
         return ranked, total
+
+    def _affordable(self, reader: IndexReader, query: IndexQuery, notices: list[str], *, any_word: bool) -> IndexQuery:
+        """The query within its budget; a notice says when it had to be loosened."""
+        most = self._settings.max_postings
+        asked = affordable(query, most, reader.doc_count, reader.frequency, any_word=any_word)
+        if asked is not query and NOTICE not in notices:
+            notices.append(NOTICE)
+        return asked
 
     def _any_word(
         self, reader: IndexReader, asked: IndexQuery, known: set[tuple[int, int]], need: int
