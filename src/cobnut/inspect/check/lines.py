@@ -1,7 +1,7 @@
 """How are many items checked in one process?
 
-One JSON object a line in, one a line out, in the same order; the name `id` is copied from item to answer. A line that
-cannot be checked is answered with `{"error": …}`, and the rest goes on. Blank lines are passed over.
+One JSON object a line in, one a line out, in the same order; an `id` (text or whole number) is copied to the answer. A
+line that cannot be checked is answered with `{"error": …}`, and the rest goes on. Blank lines are passed over.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
+
+import msgspec
 
 from cobnut.inspect.check.items import Answer, BadItemError, Item
 
@@ -32,22 +34,38 @@ def answers(source: BinaryIO, check: Check) -> Iterator[tuple[bytes, bool]]:
 def _one(line: bytes, check: Check) -> tuple[bytes, bool]:
     ident: Answer = {}
     try:
-        item = json.loads(line)
-        if not isinstance(item, dict):
-            return _line({"error": "not a JSON object"}), False
-        if "id" in item:
+        item = _item(line)
+        if isinstance(item.get("id"), (str, int)):
             ident = {"id": item["id"]}
         return _line({**ident, **check(item)}), True
     except BadItemError as wrong:
         return _line({**ident, "error": str(wrong)}), False
-    except RecursionError:
-        return _line({**ident, "error": "nested too deeply"}), False
+    except Exception as fault:  # whatever one line does, the next one is answered
+        what = f"{type(fault).__name__}: {str(fault)[:300]}"
+        return _line({**ident, "error": f"internal error, please report it: {what}"}), False
+
+
+def _item(line: bytes) -> Item:
+    try:
+        item = json.loads(line, parse_constant=_no_number)
     except UnicodeDecodeError:
-        return _line({"error": "not UTF-8"}), False
-    except json.JSONDecodeError as wrong:
-        return _line({"error": f"not JSON: {wrong.msg} at column {wrong.colno}"}), False
+        raise BadItemError("not UTF-8") from None
+    except RecursionError:
+        raise BadItemError("nested too deeply") from None
+    except ValueError as wrong:
+        raise BadItemError(f"not JSON: {str(wrong)[:200]}") from None
+    if not isinstance(item, dict):
+        raise BadItemError("not a JSON object")
+    return item
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
 
 
 def _line(answer: Answer) -> bytes:
-    # a page may hold half a surrogate pair: written as JSON's own escape, it can be read again
-    return json.dumps(answer, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    try:
+        return msgspec.json.encode(answer)
+    except UnicodeEncodeError:
+        # half a surrogate pair, which UTF-8 does not have: written as JSON's own escape, it can be read again
+        return json.dumps(answer).encode()
