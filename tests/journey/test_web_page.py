@@ -7,6 +7,8 @@ import pytest
 from browser import ENTER, Browser
 from search_pages import HOSTILE, Server, document, make_crawl, publish
 
+from cobnut.config.credentials import new_api_key, new_login
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.serial,
@@ -145,3 +147,42 @@ def test_the_policy_stops_what_a_page_might_smuggle_in(server, browser):
     )
     assert browser.run("return window.ran") == 0
     assert any("Content Security Policy" in line for line in browser.complaints())
+
+
+@pytest.fixture
+def closed(tmp_path):
+    crawl = make_crawl(tmp_path / "crawl")
+    publish(crawl, [document(n) for n in range(3)])
+    settings = [
+        f"serve.basic_auth={new_login('alice', 'secret').text()}", "serve.rate_per_s=0.05", "serve.rate_burst=6",
+        "fetcher.agent_name=NutBot", f"fetcher.agent_contact=https://nuts.example/{'long' * 90}",
+        "fetcher.agent_addresses=192.0.2.0/28,2001:db8::7",
+    ]  # fmt: skip
+    with Server(crawl, settings=settings) as running:
+        yield running
+
+
+def test_a_search_for_those_with_a_key(tmp_path, browser):
+    crawl = make_crawl(tmp_path / "crawl")
+    publish(crawl, [document(1)])
+    with Server(crawl, settings=[f"serve.api_keys={new_api_key('ci')[1].text()}"]) as server:
+        browser.open(f"{server.url}search?q=hazel")  # with a login instead of a key the browser asks by itself
+        assert "Please log in" in browser.run("return document.querySelector('main').innerText")
+        assert browser.run("return getComputedStyle(document.body).fontFamily").startswith("system-ui")
+        assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_closed_page_about_the_crawler_login_and_limit(closed, browser):
+    fits = "return document.documentElement.scrollWidth <= window.innerWidth"
+    browser.open(f"{closed.url}bot")
+    assert browser.title == "About the crawler NutBot"
+    assert browser.run(fits)
+    assert browser.run("return getComputedStyle(document.querySelector('pre')).whiteSpaceCollapse") == "preserve"
+    browser.open(f"{closed.url.replace('//', '//alice:secret@')}search?q=hazel")
+    assert browser.run("return document.querySelectorAll('.hit').length") == 3
+    for _ in range(8):
+        browser.open(f"{closed.url}search?q=hazel&page=1")
+    assert "Too many requests" in browser.run("return document.querySelector('main').innerText")
+    assert browser.run("return getComputedStyle(document.body).fontFamily").startswith("system-ui")  # its style came
+    assert browser.run(fits)
+    assert browser.run("return document.querySelector('main a').href") == f"{closed.url}search?q=hazel&page=1"

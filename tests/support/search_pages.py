@@ -140,7 +140,9 @@ class Server:
         try:
             connection.request(method, path + ("?" + urlencode(query) if query else ""), headers=headers or {})
             response = connection.getresponse()
-            names = {name.lower(): value for name, value in response.getheaders()}
+            names: dict[str, str] = {}
+            for name, value in response.getheaders():  # one that comes twice is one list (RFC 9110, 5.3)
+                names[name.lower()] = f"{names[name.lower()]}, {value}" if name.lower() in names else value
             return Answer(response.status, names, response.read())
         finally:
             connection.close()

@@ -96,7 +96,7 @@ def create_app(
         status = error.status_code if isinstance(error, HTTPException) else 500
         return error_response(request.scope, status, "")
 
-    handlers: dict[Any, Any] = dict.fromkeys((HTTPException, parameters.BadRequest, CobnutError), failed)
+    handlers: dict[Any, Any] = dict.fromkeys((HTTPException, parameters.BadRequest, CobnutError, Exception), failed)
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     if settings.fetcher.agent_name:
@@ -204,13 +204,20 @@ def json_body(body: bytes, status: int = 200) -> Response:
     return Response(body, status, headers=pages.NOBODY_ELSES, media_type="application/json")
 
 
+def again(scope: Scope) -> dict[str, str]:
+    """A link to ask the same once more."""
+    query = scope["query_string"].decode("latin-1")
+    same = f"/search?{query}" if scope["path"] == "/search" and query else "/"
+    return {"href": same, "text": "Try again"}
+
+
 def error_response(scope: Scope, status: int, message: str) -> Response:
     """An error as a page, or as JSON under `/api/`."""
     heading = STATUS_TEXT.get(status, "That did not work")
     if scope["path"].startswith("/api/"):
         answer = json_response({"error": message or f"{heading}."}, status)
     else:
-        onward = {"href": "/", "text": "To the search page"}
+        onward = again(scope) if status in (401, 429, 503) else {"href": "/", "text": "To the search page"}
         lines = [message] if message else []
         answer = pages.page("message", status, heading=heading, lines=lines, hints=[], onward=onward)
     if status == 405:

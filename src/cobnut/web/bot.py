@@ -23,7 +23,7 @@ def bot_values(settings: FetcherSettings, version: str) -> dict[str, Any]:
     """The values of the template `bot`; the settings must hold a name."""
     delay_s = max(settings.delay_s if settings.delay_s >= 0 else 1.0, settings.min_delay_s)
     return {
-        "name": settings.agent_name,
+        "agent": settings.agent_name,
         "user_agent": user_agent(settings, version),
         "from_address": from_address(settings),
         "contact": settings.agent_contact,
