@@ -86,6 +86,7 @@ class ParserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_links: int = 10_000
     max_depth: int = 512
     max_anchor_chars: int = 200
+    main_text: Literal["blocks", "trafilatura"] = "blocks"
 
 
 class DbSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -252,6 +253,7 @@ DOCS: dict[str, str] = {
     "parser.max_links": "Links kept of a page.",
     "parser.max_depth": "Nesting depth beyond which tags are left out before parsing; text and links stay.",
     "parser.max_anchor_chars": "Characters of an anchor kept.",
+    "parser.main_text": "Who finds a page's main part: blocks (our own rule), or trafilatura (better, slower; extra `quality`).",
     "db.schedule": "When to fetch again: adaptive (by how often a page changes) or default (fixed interval).",
     "db.interval_s": "First interval between two fetches of a page.",
     "db.min_interval_s": "Shortest interval the adaptive schedule sets.",

@@ -19,6 +19,7 @@ import msgspec
 from cobnut.config.sections import Settings, UrlSettings
 from cobnut.parsers import directives, guard, media_type, xml_links
 from cobnut.parsers.body import BAD_ENCODING, gunzip, undo_encoding
+from cobnut.parsers.extractor import extractor
 from cobnut.parsers.html import KIND_ALTERNATE, KIND_CANONICAL, KIND_LINK, KIND_REFRESH, HtmlPage, RawLinks, read_html
 from cobnut.text.charset import Decoded, decode
 from cobnut.text.language import detect as detect_language
@@ -177,16 +178,23 @@ def _set_robots(result: ParsedPage, robots: directives.Robots) -> None:
 def _read_html(result: ParsedPage, page: PageInput, headers: _Headers, decoded: Decoded, settings: Settings) -> None:
     """Fills the result from an HTML page."""
     limits = settings.parser
+    text = guard.tame(decoded.text, limits.max_depth)
     html = read_html(
-        guard.tame(decoded.text, limits.max_depth),
+        text,
         max_text_chars=limits.max_text_chars,
         max_links=limits.max_links,
         max_anchor_chars=limits.max_anchor_chars,
     )
-    result.title, result.text, result.main_text = html.title, html.text, html.main_text
+    extract = extractor(limits.main_text)
+    main_text = (extract and extract(text[: limits.max_html_bytes])) or html.main_text
+    result.title, result.text, result.main_text = (
+        html.title,
+        html.text,
+        main_text and main_text[: limits.max_text_chars],
+    )
     result.truncated = result.truncated or html.cut
     result.headings, result.description = html.headings, html.description
-    sample = (html.main_text or html.text)[:_LANGUAGE_CHARS]
+    sample = (main_text or html.text)[:_LANGUAGE_CHARS]
     result.language = detect_language(sample) or _language_of_tag(html.language)
     _set_robots(result, directives.robots_of_page(html.robots, headers.all("x-robots-tag"), page.agent))
     base = html.base_href and resolve(page.url, html.base_href)

@@ -31,6 +31,7 @@ import msgspec
 
 from cobnut.config.sections import Settings
 from cobnut.errors import MachineError
+from cobnut.parsers.extractor import require_extractor
 from cobnut.parsers.tasks import (
     NO_PAGE,
     Answer,
@@ -54,6 +55,7 @@ class ParsePool:
     """Worker processes that parse batches. Use as a context manager, or call `close`."""
 
     def __init__(self, settings: Settings, *, workers: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        require_extractor(settings.parser.main_text)
         self.settings = settings
         self.count = workers or settings.parser.workers or len(os.sched_getaffinity(0))
         self.clock = clock

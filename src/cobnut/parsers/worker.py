@@ -83,12 +83,14 @@ class Worker:
         import pyarrow.parquet  # loaded here, not inside the first batch
 
         from cobnut.parsers import columns, page
+        from cobnut.parsers.extractor import extractor
         from cobnut.text.language import detect
 
         pa.set_memory_pool(pa.system_memory_pool())
         pa.set_cpu_count(1)
         pa.set_io_thread_count(1)
         detect("A few words, so that the language model is loaded before the first page is timed.")
+        extractor(settings.parser.main_text)  # loaded before, too
         self.settings, self.place = settings, place
         self.agent = settings.fetcher.agent_name
         self.timeout_s = settings.parser.page_timeout_s
