@@ -28,9 +28,10 @@ from urllib.parse import quote
 CODE = """
 import sys
 from pathlib import Path
-from cobnut.config.sections import Settings
+from cobnut.config.load import load_settings
 from cobnut.web.serve import serve
-serve(Path(sys.argv[1]), "127.0.0.1", 0, int(sys.argv[2]), Settings())
+settings = load_settings(None, environ={}, overrides=sys.argv[3:]).settings
+serve(Path(sys.argv[1]), "127.0.0.1", 0, int(sys.argv[2]), settings)
 """
 
 
@@ -121,6 +122,24 @@ def measure(server: int, port: int, targets: list[str], seconds: float, clients:
     return len(durations) / seconds, spent / len(durations) * 1000, durations[int(len(durations) * 0.99)] * 1000
 
 
+LIMITED = ("serve.rate_per_s=1e6", "serve.rate_burst=1000000", "serve.access_log=/dev/null")
+
+
+def table(kinds: dict[str, list[str]], path: Path, options: argparse.Namespace, *settings: str) -> None:
+    """Measures each kind of question with one server of these settings, and prints a line for it."""
+    command = [sys.executable, "-c", CODE, str(path), str(options.workers), *settings]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = next((text for text in server.stdout or () if text.startswith("Search page: ")), "")
+        port = int(line.rstrip("/\n").rpartition(":")[2])
+        for name, targets in kinds.items():
+            rate, cost, slow = measure(server.pid, port, targets, options.seconds, options.clients)
+            print(f"{name:28}{rate:10,.0f}{cost:9.3f}{slow:9.1f}", flush=True)
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
 def main() -> None:
     """Runs the benchmark and prints its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -139,31 +158,24 @@ def main() -> None:
         elif not queries:
             parser.error("--path needs --queries")
         asked = [quote(q) for q in queries]
-        server = subprocess.Popen(
-            [sys.executable, "-c", CODE, str(path), str(options.workers)], stdout=subprocess.PIPE, text=True
-        )
-        try:
-            line = next((text for text in server.stdout or () if text.startswith("Search page: ")), "")
-            port = int(line.rstrip("/\n").rpartition(":")[2])
-            kinds = {
-                "constant answer": ["/healthz"],
-                "the form": ["/"],
-                "search, JSON": [f"/api/search?q={q}" for q in asked],
-                "search, page": [f"/search?q={q}" for q in asked],
-                "search, page, with reasons": [f"/search?q={q}&explain=1" for q in asked],
-                "search, page 50": [f"/search?q={word(n)}&page=50" for n in range(3)],
-            }
-            workers = options.workers or os.cpu_count()
-            print(
-                f"{workers} workers, {options.clients} connections, {len(asked)} queries; clients share the machine\n"
-            )
-            print(f"{'':28}{'answers/s':>10}{'CPU ms':>9}{'p99 ms':>9}")
-            for name, targets in kinds.items():
-                rate, cost, slow = measure(server.pid, port, targets, options.seconds, options.clients)
-                print(f"{name:28}{rate:10,.0f}{cost:9.3f}{slow:9.1f}", flush=True)
-        finally:
-            server.terminate()
-            server.wait(30)
+        searched = {
+            "constant answer": ["/healthz"],
+            "the form": ["/"],
+            "search, JSON": [f"/api/search?q={q}" for q in asked],
+            "search, page": [f"/search?q={q}" for q in asked],
+            "search, page, with reasons": [f"/search?q={q}&explain=1" for q in asked],
+            "search, page 50": [f"/search?q={word(n)}&page=50" for n in range(3)],
+        }
+        kept = {
+            "kept answers, JSON": [f"/api/search?q={q}" for q in asked[:50]],
+            "kept answers, page": [f"/search?q={q}" for q in asked[:50]],
+        }
+        workers = options.workers or os.cpu_count()
+        print(f"{workers} workers, {options.clients} connections, {len(asked)} queries; clients share the machine\n")
+        print(f"{'':28}{'answers/s':>10}{'CPU ms':>9}{'p99 ms':>9}")
+        table(searched, path, options, "serve.cache_mib=0")
+        table(kept, path, options)
+        table({"kept, limited and logged": kept["kept answers, page"]}, path, options, *LIMITED)
 
 
 if __name__ == "__main__":

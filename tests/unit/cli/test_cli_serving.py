@@ -1,12 +1,16 @@
 """Passwords, keys and the page about the crawler, from the command line."""
 
 import contextlib
+import http.client
 import os
 import pty
+import shutil
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
+from search_pages import document, make_crawl, publish
 
 from cobnut.config.credentials import key_hash, parse_api_key, parse_login
 
@@ -96,3 +100,28 @@ def test_a_password_in_a_setting_is_refused_and_not_shown(crawl):
     assert done.returncode == 2
     assert "hash-password" in done.stderr
     assert "hunter2" not in done.stderr
+
+
+def test_settings_beside_a_published_index_hold_and_stay(tmp_path):
+    source, target = make_crawl(tmp_path / "crawl"), tmp_path / "published"
+    publish(source, [document(1)])
+    assert run("publish", str(source), str(target)).returncode == 0
+    (target / "cobnut.toml").write_text('[serve]\nport = 0\nworkers = 1\nhosts = ["a.example"]\n')
+    publish(source, [document(1), document(2)])
+    assert run("publish", str(source), str(target)).returncode == 0
+    shutil.rmtree(source)
+    served = subprocess.Popen([*COBNUT, "serve", str(target)], stdout=subprocess.PIPE, text=True)
+    try:
+        lines = [next(served.stdout), next(served.stdout)]
+        assert lines[0] == "Answers under these names only: a.example\n"
+        port = urlsplit(lines[1].split()[-1]).port
+        for host, status in (("a.example", 200), ("b.example", 421)):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            connection.request("GET", "/api/search?q=hazel", headers={"Host": host})
+            answer = connection.getresponse()
+            assert answer.status == status
+            assert (b'"total":2' in answer.read()) == (status == 200)
+            connection.close()
+    finally:
+        served.terminate()
+        served.communicate(timeout=30)
