@@ -41,6 +41,11 @@ class Workers:
             self._parse = ParsePool(self._settings)
         return self._parse
 
+    def begin(self) -> None:
+        """Starts a worker of each kind while the parent is busy with the seeds: starting takes them half a second."""
+        self.fetch.start(1)
+        self.parse.start(1)
+
     def close(self) -> None:
         """Ends all workers."""
         for pool in (self._fetch, self._parse):

@@ -117,6 +117,11 @@ class ParsePool:
         """Process ids of the workers that are there now."""
         return [w.process.pid for w in self.workers]
 
+    def start(self, count: int) -> None:
+        """Spawns workers ahead of the first batch, so that their start costs no time later."""
+        while len(self.workers) < min(count, self.count):
+            self.workers.append(_Worker(self.settings))
+
     def _busy(self) -> list[_Worker]:
         return [w for w in self.workers if w.work is not None]
 
