@@ -24,9 +24,33 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         for overwrite, renew in ((False, False), (True, False), (False, True))
     ],
     "generate": [
-        {"now_ms": START_MS, "min_score": 0, "max_per_host": 2**62, "top_n": 2**62},
-        {"now_ms": START_MS + DAY_MS, "min_score": MICRO, "max_per_host": 2, "top_n": 7},
-        {"now_ms": START_MS, "min_score": -1, "max_per_host": 1, "top_n": 0},
+        {
+            "now_ms": START_MS,
+            "begun_ms": 0,
+            "refresh": False,
+            "early_permille": 100,
+            "min_score": 0,
+            "max_per_host": 2**62,
+            "top_n": 2**62,
+        },
+        {
+            "now_ms": START_MS + DAY_MS,
+            "begun_ms": START_MS,
+            "refresh": False,
+            "early_permille": 900,
+            "min_score": MICRO,
+            "max_per_host": 2,
+            "top_n": 7,
+        },
+        {
+            "now_ms": START_MS,
+            "begun_ms": START_MS,
+            "refresh": True,
+            "early_permille": 100,
+            "min_score": -1,
+            "max_per_host": 1,
+            "top_n": 0,
+        },
     ],
     "updatedb": [UPDATE, {**UPDATE, "grow": 1.0, "shrink": 1.0, "retry_max": 1}, {**UPDATE, "interval_s": 60}],
     "invertlinks": [

@@ -67,15 +67,20 @@ def run_crawl(
     settings: Settings,
     seeds: Iterable[str] = (),
     *,
+    refresh: bool = False,
     watch: Watch | None = None,
     clock: Clock | None = None,
 ) -> Summary:
-    """Crawls from the seeds given and those there are, until done; then makes everything searchable."""
-    run = _Run(crawl, settings, watch or Watch(), clock or SystemClock())
+    """Crawls from the seeds given and those there are, until done; then makes everything searchable.
+
+    `refresh`: whatever was ever tried is visited once in this run, due or not; hosts that asked for a pause get it.
+    """
+    run = _Run(crawl, settings, watch or Watch(), clock or SystemClock(), refresh)
     with crawl.lock() as lock, Workers(settings) as workers:
         if lock.taken_over_from:
             run.message(f"the last run ({lock.taken_over_from}) did not end by itself: going on where it stopped")
         run.workers = workers
+        workers.begin()
         crawl.sweep_segments()
         return run.all(list(seeds))
 
@@ -85,8 +90,9 @@ class _Run:
 
     workers: Workers
 
-    def __init__(self, crawl: CrawlFolder, settings: Settings, watch: Watch, clock: Clock) -> None:
-        self.crawl, self.settings, self.watch, self.clock = crawl, settings, watch, clock
+    def __init__(self, crawl: CrawlFolder, settings: Settings, watch: Watch, clock: Clock, refresh: bool) -> None:
+        self.crawl, self.settings, self.watch, self.clock, self.refresh = crawl, settings, watch, clock, refresh
+        self.begun_ms = clock.now_ms()
         self.summary = Summary()
         self.started = clock.monotonic()
         self.cpu_started = cpu_seconds()
@@ -160,7 +166,9 @@ class _Run:
                 top_n = min(top_n, left)
             if self.settings.generate.top_n >= 0:
                 top_n = min(top_n, self.settings.generate.top_n)
-            segment, report = steps.generate(self.crawl, self.settings, top_n=top_n, clock=self.clock)
+            segment, report = steps.generate(
+                self.crawl, self.settings, top_n=top_n, begun_ms=self.begun_ms, refresh=self.refresh, clock=self.clock
+            )
             self.took(report)
             if segment is None:
                 if self.wait_for_host(report):
@@ -227,6 +235,7 @@ class _Run:
 
     def make_searchable(self) -> None:
         """Steps 7 to 10."""
+        self.workers.close()  # their memory is the engine's now
         if not steps.parsed_segments(self.crawl):
             if self.crawl.index_generations().current_number() is None:
                 self.message("nothing was fetched yet: there is nothing to index")

@@ -15,6 +15,7 @@ from cobnut.crawl.reports import StepReport, reporting
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.errors import DataError, InputError
 from cobnut.frontier.admission import refusal
+from cobnut.frontier.forgotten import forgotten_of, forgotten_rows, key_test
 from cobnut.frontier.scoring import InjectedScore
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
@@ -61,7 +62,7 @@ def inject(
     seed_filters = tuple(name for name in settings.urls.filters if name != "scope")
     context = inject_stage.InjectContext(
         forms=compile_forms(settings.urls.normalizers),
-        refuses=compile_filter(_with_filters(settings, seed_filters), Scope("web")),
+        refuses=compile_filter(_with_filters(settings, seed_filters), Scope("web", forgotten=forgotten_of(crawl))),
         score=score,
         default_score=round(settings.scoring.injected_score * MICRO),
         filter_existing=filter_existing,
@@ -129,10 +130,15 @@ def generate(
     top_n: int | None = None,
     max_per_host: int | None = None,
     num_fetchers: int | None = None,
+    begun_ms: int | None = None,
+    refresh: bool = False,
     clock: Clock | None = None,
 ) -> tuple[SegmentFolder | None, StepReport]:
-    """A new segment with its fetchlist, or None when nothing is due; `left_out` says why, by reason."""
+    """A new segment with its fetchlist, or None when nothing is due; `left_out` says why, by reason.
 
+    `begun_ms` is when the run began that this round belongs to: what was not tried since may come a little early, or
+    with `refresh` whenever it is due.
+    """
     clock = clock or SystemClock()
     now = clock.now_ms()
     limit = settings.generate.top_n if top_n is None else top_n
@@ -154,6 +160,9 @@ def generate(
                 given={"waiting": _waiting(crawl)},
                 params={
                     "now_ms": now,
+                    "begun_ms": 0 if begun_ms is None else begun_ms,
+                    "refresh": refresh,
+                    "early_permille": generate_stage.EARLY_PERMILLE,
                     "min_score": round(settings.generate.min_score * MICRO),
                     "max_per_host": per_host if per_host >= 0 else generate_stage.NO_LIMIT,
                     "top_n": limit if limit >= 0 else generate_stage.NO_LIMIT,
@@ -177,11 +186,12 @@ def generate(
         report.counts = {"selected": top.num_rows}
         if top.num_rows == 0:
             return None, report
-        if parts <= 0:
-            parts = settings.fetcher.workers or _cores()
+        hosts = len(set(top.column("host").to_pylist()))
+        if parts <= 0:  # a host is in one part: more parts than hosts would only start idle workers
+            parts = min(settings.fetcher.workers or _cores(), hosts)
         segment = crawl.new_segment(clock.now_ms, clock.sleep, lambda s: _write_fetchlist(s, top, parts))
         report.segments = [segment.name]
-        report.counts["hosts"] = len(set(top.column("host").to_pylist()))
+        report.counts["hosts"] = hosts
     return segment, report
 
 
@@ -447,13 +457,32 @@ def dedup(crawl: CrawlFolder, settings: Settings) -> StepReport:
     with reporting(crawl, "dedup") as report:
         segments = parsed_segments(crawl)
         outcome = LocalEngine(settings).run(
-            Run(crawl, dedup_stage.STAGE, segments=segments, manifest={"segments": [s.name for s in segments]})
+            Run(
+                crawl,
+                dedup_stage.STAGE,
+                segments=segments,
+                given={"forgotten_pages": _forgotten_pages(crawl, segments)},
+                manifest={"segments": [s.name for s in segments]},
+            )
         )
         kinds = crawl.table(tables.DUPLICATES).read(["kind"]).column("kind").to_pylist()
         report.counts = {"duplicates": outcome.rows["duplicates"]}
         report.left_out = {k: kinds.count(k) for k in sorted(set(kinds))}
         report.messages = outcome.messages
     return report
+
+
+def _forgotten_pages(crawl: CrawlFolder, segments: list[SegmentFolder]) -> pa.Table:
+    """The url_keys of parsed pages that are to be forgotten."""
+    import pyarrow as pa
+
+    found = pa.table({"url_key": pa.array([], pa.string())})
+    if not (forgotten := forgotten_of(crawl)):
+        return found
+    for segment in segments:
+        pages = read_files(tables.PARSED, segment.part_files(tables.PARSED), ["url_key"])
+        found = pa.concat_tables([found, pages.filter(forgotten_rows(forgotten, pages)).cast(found.schema)])
+    return found
 
 
 def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
@@ -464,6 +493,7 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
         if not segments:
             report.messages.append("no parsed segments: nothing to do")
             return report
+        is_forgotten = key_test(forgotten_of(crawl))
         writers = {s.name: PartWriter(s.folder(tables.LINKED), tables.LINKED, part_name(0)) for s in segments}
         try:
             LocalEngine(settings).run(
@@ -472,7 +502,7 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
                     updatesegs_stage.STAGE,
                     segments=segments,
                     params={"max_anchors": settings.index.max_anchors},
-                    on_partition=lambda session, p, n: _write_linked(session, writers),
+                    on_partition=lambda session, p, n: _write_linked(session, writers, is_forgotten),
                 )
             )
         except BaseException:
@@ -485,15 +515,19 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
     return report
 
 
-def _write_linked(session: Session, writers: dict[str, PartWriter]) -> None:
-    """Joins this partition's rows with their anchors, which no portable SQL gathers into lists."""
+def _write_linked(session: Session, writers: dict[str, PartWriter], is_forgotten: Callable[[str], bool]) -> None:
+    """Joins this partition's rows with their anchors, which no portable SQL gathers into lists.
+
+    The words of pages that are to be forgotten say nothing of others any more.
+    """
     import pyarrow as pa
 
     anchors: dict[str, list[dict[str, str]]] = {}
     for batch in session.batches("anchor_rows", "ORDER BY url_key, place"):
         columns = (batch.column(i).to_pylist() for i in range(3))
         for key, source, words in zip(*columns, strict=True):
-            anchors.setdefault(key, []).append({"from_key": source, "anchor": words})
+            if not is_forgotten(source):
+                anchors.setdefault(key, []).append({"from_key": source, "anchor": words})
     schema = tables.LINKED.schema()
     for batch in session.batches("linked_rows", "ORDER BY segment, url_key"):
         lists = [anchors.get(key) for key in batch.column("url_key").to_pylist()]

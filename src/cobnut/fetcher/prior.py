@@ -19,7 +19,9 @@ from cobnut.fetcher.run import Run, kept_headers
 from cobnut.fetcher.task import Origin, Task
 from cobnut.records.catalogue import FETCHLIST
 from cobnut.storage.parts import part_name
+from cobnut.urls.filters import FORGOTTEN
 from cobnut.urls.hosts import bucket_of, host_of
+from cobnut.urls.keys import key_to_url
 
 DISALLOW_TTL_S = 300
 BATCH_ROWS = 10_000
@@ -43,6 +45,7 @@ def load(run: Run, clock_now: float) -> None:
 def _queue_fetchlist(run: Run, part_output: PartOutput) -> None:
     import pyarrow.parquet as pq
 
+    forgets = bool(run.spec.scope.forgotten)
     path = Path(run.spec.segment_path) / FETCHLIST.name / f"{part_name(part_output.part)}.parquet"
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(BATCH_ROWS, columns=list(_COLUMNS)):
@@ -51,7 +54,9 @@ def _queue_fetchlist(run: Run, part_output: PartOutput) -> None:
                 *(columns[name] for name in _COLUMNS), strict=True
             ):
                 run.pace.own(host, bucket, part_output)
-                if fetch:
+                if fetch and forgets and run.is_forgotten(key_to_url(key)):
+                    run.give_up(None, FORGOTTEN)  # asked for since the fetchlist was made
+                elif fetch:
                     run.add(Task(url, key, host, bucket, part_output, score, depth, etag, last_modified))
 
 

@@ -31,7 +31,7 @@ from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import product_token
 from cobnut.fetcher.task import Origin, Task
 from cobnut.urls.addresses import read_ip, why_blocked
-from cobnut.urls.filters import Scope, compile_filter
+from cobnut.urls.filters import Scope, compile_filter, is_forgotten
 from cobnut.urls.hosts import origin_of, port_of
 from cobnut.urls.overrides import pick_rule
 from cobnut.urls.resolve import compile_forms
@@ -56,7 +56,8 @@ class Run:
         self.nameless = not (spec.proxy or (fetcher.agent_name.strip() and fetcher.agent_contact.strip()))
         self._filter = compile_filter(spec.urls, spec.scope)
         # a seed means where it leads: its redirects make the scope, they are not measured by it
-        self._filter_of_seeds = compile_filter(spec.urls, Scope("web"))
+        self._filter_of_seeds = compile_filter(spec.urls, Scope("web", forgotten=spec.scope.forgotten))
+        self.is_forgotten = is_forgotten(spec.scope.forgotten)
         self.forms = compile_forms(spec.urls.normalizers)
         self.queues: HostQueues[Task] = HostQueues(spec.fetcher.connections_per_host)
         self.pace = Pace(spec.fetcher, self.queues, bool(spec.proxy), clock, self._drop)
@@ -374,7 +375,7 @@ class Run:
 
     # ------------------------------------------------------------------ what is left
 
-    def give_up(self, _task: Task, reason: str) -> None:
+    def give_up(self, _task: Task | None, reason: str) -> None:
         """A URL gets no row in this round."""
         self.counts.left[reason] = self.counts.left.get(reason, 0) + 1
 

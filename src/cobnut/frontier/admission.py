@@ -1,7 +1,7 @@
 """Which URLs belong to this crawl?
 
 The scope is made of the seeds and of where the seeds redirect to: a seed that answers with a redirect to another host
-means that host.
+means that host. What the crawl was told to forget belongs to no scope.
 
 Not here: the filter rules themselves (`urls.filters`).
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cobnut.config.sections import Settings
+from cobnut.frontier.forgotten import forgotten_of
 from cobnut.records import catalogue as tables
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.tables import read_files
@@ -22,8 +23,9 @@ MOST_HOPS = 5
 
 def scope_of(crawl: CrawlFolder, settings: Settings, segment: SegmentFolder | None = None) -> Scope:
     """The crawl's scope as its tables stand now, with what `segment`, not applied yet, says of the seeds."""
+    forgotten = forgotten_of(crawl)
     if settings.crawl.scope == "web":
-        return Scope("web")
+        return Scope("web", forgotten=forgotten)
     known = dict.fromkeys(crawl.table(tables.SEEDS).read(["url_key"]).column("url_key").to_pylist())
     step = list(known)
     for _ in range(MOST_HOPS):
@@ -38,7 +40,7 @@ def scope_of(crawl: CrawlFolder, settings: Settings, segment: SegmentFolder | No
             tables.FETCHED, segment.part_files(tables.FETCHED), ["redirect_key"], filters=[("depth", "==", 0)]
         )
         known.update(dict.fromkeys(k for k in rows.column("redirect_key").to_pylist() if k is not None))
-    return Scope(settings.crawl.scope, tuple(key_to_url(key) for key in known))
+    return Scope(settings.crawl.scope, tuple(key_to_url(key) for key in known), forgotten)
 
 
 def refusal(

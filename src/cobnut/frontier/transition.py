@@ -45,10 +45,11 @@ Verdict = Literal[
     "redirect_perm",
     "redirect_temp",
     "missing_once",  # 404, and the visit before did not say so
-    "missing_again",  # 404 again, but before the second visit was due
+    "missing_again",  # 404 again, but well before the second visit was due
     "gone",
     "wait",  # the host failed
     "retry",
+    "retry_early",  # failed again, but well before the next try was due: it does not count
 ]
 
 
@@ -159,10 +160,17 @@ def judge(old: Row | None, answer: Answer | None, rules: Rules) -> Verdict:
         case "denied":
             return "gone"
         case "gone":
-            return _judge_missing(old, answer) if answer.reason == MISSING else "gone"
+            return _judge_missing(old, answer, rules) if answer.reason == MISSING else "gone"
     if answer.reason in HOST_REASONS:
         return "wait"
+    if old is not None and old.retries > 0 and old.status != GONE and _is_early(old, answer, rules):
+        return "retry_early"
     return "gone" if (0 if old is None else old.retries) + 1 >= rules.retry_max else "retry"
+
+
+def _is_early(old: Row, answer: Answer, rules: Rules) -> bool:
+    """More than a tenth of the delay before the next try is due; a run may begin a little early (`stages.generate`)."""
+    return answer.fetched_at < old.due_at - 100 * rules.retry_delay_s
 
 
 def _judge_content(old: Row | None, answer: Answer) -> Verdict:
@@ -173,12 +181,12 @@ def _judge_content(old: Row | None, answer: Answer) -> Verdict:
     return "same" if answer.signature == old.signature else "changed"
 
 
-def _judge_missing(old: Row | None, answer: Answer) -> Verdict:
+def _judge_missing(old: Row | None, answer: Answer, rules: Rules) -> Verdict:
     if old is not None and old.status == GONE:
         return "gone"
     if old is None or old.reason != MISSING:
         return "missing_once"
-    return "missing_again" if answer.fetched_at < old.due_at else "gone"
+    return "missing_again" if _is_early(old, answer, rules) else "gone"
 
 
 def _status(verdict: Verdict, old: Row | None) -> str:
@@ -221,7 +229,7 @@ def _interval_s(verdict: Verdict, old: Row | None, rules: Rules) -> int:
         return old.fixed_interval_s
     interval_s = old.interval_s if old is not None and old.interval_s > 0 else rules.interval_s
     match verdict:
-        case "none" | "wait" | "retry" | "missing_once" | "missing_again":
+        case "none" | "wait" | "retry" | "retry_early" | "missing_once" | "missing_again":
             return interval_s
         case "changed":
             interval_s = max(math.floor(interval_s * rules.shrink), min(rules.min_interval_s, rules.max_interval_s))
@@ -235,7 +243,7 @@ def _interval_s(verdict: Verdict, old: Row | None, rules: Rules) -> int:
 def _due_at(verdict: Verdict, old: Row | None, answer: Answer | None, interval_s: int, rules: Rules) -> int:
     if answer is None:
         return rules.now_ms if old is None else old.due_at
-    if verdict == "missing_again" and old is not None:
+    if verdict in ("missing_again", "retry_early") and old is not None:
         return old.due_at
     waits = verdict in ("wait", "retry", "missing_once")
     return answer.fetched_at + 1000 * (rules.retry_delay_s if waits else interval_s)

@@ -53,15 +53,15 @@ PAGES = Table(
     "What is known of every URL beside scheduling: the cold columns.",
     (
         _URL_KEY, _HOST, _BUCKET,
-        _c("etag", "string", "ETag of the last full answer, sent back as If-None-Match."),
-        _c("last_modified", "string", "Last-Modified of the last full answer, sent back as If-Modified-Since."),
+        _c("etag", "string", "ETag of the last full answer, sent back as If-None-Match; NULL once the page is gone or redirects."),
+        _c("last_modified", "string", "Last-Modified of the last full answer, sent back as If-Modified-Since; NULL like `etag`."),
         _c("http_status", "int32", "Status of the last answer."),
         _c("checked_at", "int64", "Last time a fetch was tried, whatever came of it."),
         _c("media_type", "string", "Media type of the last content, as detected."),
         _c("redirect_key", "string", "Where it redirects to."),
         _c("canonical_key", "string", "What the page names as its canonical URL."),
         _c("fingerprint", "int64", "Near-duplicate fingerprint of the text."),
-        _c("segment", "string", "Segment that holds the last full answer."),
+        _c("segment", "string", "Segment that holds the last full answer; NULL before there is one, and once the page is gone or redirects."),
         _c("warc_file", "string", "WARC file in that segment."),
         _c("warc_offset", "int64", "Offset of the response record in that file."),
         _k("discovered_at", "int64", "When the URL was first heard of."),
@@ -77,6 +77,18 @@ SEEDS = Table(
     (
         _URL_KEY, _k("url", "string", "The seed as resolved, not NULL here."), _HOST,
         _k("injected_at", "int64", "When it was injected."),
+    ),
+)
+
+FORGOTTEN = Table(
+    "forgotten", "crawl", ("kind", "value"), None, ("forget",),
+    "What is never to be fetched, kept or shown again, and why: also the log of what was forgotten and taken back.",
+    (
+        _k("kind", "string", "url, host or prefix."),
+        _k("value", "string", "The normalised URL, the host's name, or the beginning of normalised URLs."),
+        _c("reason", "string", "Why, as whoever asked for it said."),
+        _k("forgotten_at", "int64", "When it was asked for, the last time."),
+        _c("undone_at", "int64", "When it was taken back; NULL as long as it holds."),
     ),
 )
 
@@ -291,7 +303,7 @@ LINKED = Table(
 )
 
 TABLES: tuple[Table, ...] = (
-    CRAWLDB, PAGES, SEEDS, HOSTDB, ROBOTS, LINKDB, RANKS, DUPLICATES,
+    CRAWLDB, PAGES, SEEDS, FORGOTTEN, HOSTDB, ROBOTS, LINKDB, RANKS, DUPLICATES,
     FETCHLIST, FETCHED, HOSTS, PARSED, LINKS, LINKED,
 )  # fmt: skip
 

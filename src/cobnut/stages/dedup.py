@@ -6,7 +6,7 @@ Reads what every segment parsed, with scores; writes `duplicates`. The rule whic
 from __future__ import annotations
 
 from cobnut.records import catalogue as tables
-from cobnut.records.steps import Input, Output, Sql, Stage
+from cobnut.records.steps import Input, Output, Sql, Stage, column
 
 STAGE = Stage(
     "dedup",
@@ -14,9 +14,16 @@ STAGE = Stage(
     inputs=(
         Input("parsed", tables.PARSED, "segments"),
         Input("crawldb", tables.CRAWLDB, "current"),
+        Input("pages", tables.PAGES, "current"),
         Input("ranks", tables.RANKS, "current"),
+        Input("forgotten_pages", None, "given", partitioned=False, columns=(column("url_key", "string"),)),
     ),
-    steps=(Sql("dedup", ("parsed", "crawldb", "ranks"), "next_duplicates", tables.DUPLICATES.columns),),
+    steps=(
+        Sql(
+            "dedup", ("parsed", "crawldb", "pages", "ranks", "forgotten_pages"), "next_duplicates",
+            tables.DUPLICATES.columns,
+        ),
+    ),
     outputs=(Output("next_duplicates", tables.DUPLICATES),),
     whole=True,
-)
+)  # fmt: skip

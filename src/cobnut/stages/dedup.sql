@@ -22,9 +22,18 @@ newest AS (
         COALESCE(c.score, 0) AS score,
         FLOOR(CAST(v.fetched_at AS DOUBLE) / CAST(86400000 AS DOUBLE)) AS fetched_day,
         c.status AS status,
-        c.reason AS reason
+        c.reason AS reason,
+        -- the page is to be forgotten, has gone since, or a later answer of it holds nothing to show
+        CASE
+            WHEN f.url_key IS NOT NULL THEN TRUE
+            WHEN o.checked_at IS NULL THEN FALSE
+            WHEN o.segment IS NULL OR o.segment > v.segment THEN TRUE
+            ELSE FALSE
+        END AS taken_back
     FROM versions v
     LEFT JOIN crawldb c ON c.url_key = v.url_key
+    LEFT JOIN pages o ON o.url_key = v.url_key
+    LEFT JOIN (SELECT DISTINCT url_key FROM forgotten_pages) f ON f.url_key = v.url_key
     LEFT JOIN ranks r ON r.url_key = v.url_key
     WHERE v.place = 1
 ),
@@ -38,7 +47,7 @@ same_url AS (
 ),
 shown AS (
     SELECT * FROM newest
-    WHERE NOT noindex AND (status IS NULL OR status IN ('fetched', 'not_modified', 'unfetched'))
+    WHERE NOT noindex AND NOT taken_back AND (status IS NULL OR status IN ('fetched', 'not_modified', 'unfetched'))
         -- the merged index hides these: such a page can stand for no other
         AND (reason IS NULL OR reason NOT IN (
             'noindex', 'media_type', 'http_404', 'http_410', 'not_found_once', 'robots_denied'

@@ -2,6 +2,10 @@
 
 Reads crawldb, pages and hostdb; writes a segment with its fetchlist: what is due and not waiting in another segment,
 best score first, within limits per host and in all, a host in exactly one part.
+
+A crawl that runs every day at the same hour would find yesterday's pages due some minutes later than it begins, and
+come to them a day late. So a run that says when it began (`begun_ms`) also takes what is due within a tenth of its
+interval, or with `refresh` whatever the crawldb holds; a page that was tried since the run began is not taken so.
 """
 
 from __future__ import annotations
@@ -39,6 +43,8 @@ BEST = (
     column("metadata", "map"),
 )
 NO_LIMIT = 2**62
+EARLY_PERMILLE = 100
+"""Share of its interval by which a page may be fetched before it is due, once a run."""
 
 
 class GenerateContext(msgspec.Struct, frozen=True):
@@ -78,7 +84,7 @@ STAGE = Stage(
         Input("waiting", None, "given", partitioned=False, columns=(column("url_key", "string"),)),
     ),
     steps=(
-        Sql("generate_due", ("crawldb", "waiting", "hostdb", "params"), "due", DUE),
+        Sql("generate_due", ("crawldb", "pages", "waiting", "hostdb", "params"), "due", DUE),
         Sql("generate_held", ("due",), "held", HELD),
         Sql("generate_ready", ("due",), "ready", READY),
         Map("screen", screen, "ready", "screened", SCREENED),
@@ -88,6 +94,9 @@ STAGE = Stage(
     finale=(Sql("generate_top", ("best", "params"), "top", BEST),),
     params=(
         column("now_ms", "int64"),
+        column("begun_ms", "int64"),
+        column("refresh", "bool"),
+        column("early_permille", "int64"),
         column("min_score", "int64"),
         column("max_per_host", "int64"),
         column("top_n", "int64"),

@@ -1,4 +1,5 @@
--- The next `pages` of this partition after seeds were added, with the seed's metadata beside the former one.
+-- The next `pages` of this partition after seeds were added, with the seed's metadata beside the former one. When it was
+-- last tried, and where its last full answer lies, stays true of a row that is overwritten.
 WITH best AS (
     SELECT
         s.*,
@@ -14,14 +15,14 @@ SELECT
     CAST(CASE WHEN k.keeps THEN o.etag ELSE NULL END AS STRING) AS etag,
     CAST(CASE WHEN k.keeps THEN o.last_modified ELSE NULL END AS STRING) AS last_modified,
     CAST(CASE WHEN k.keeps THEN o.http_status ELSE NULL END AS INT) AS http_status,
-    CAST(CASE WHEN k.keeps THEN o.checked_at ELSE NULL END AS BIGINT) AS checked_at,
+    CAST(o.checked_at AS BIGINT) AS checked_at,
     CAST(CASE WHEN k.keeps THEN o.media_type ELSE NULL END AS STRING) AS media_type,
     CAST(CASE WHEN k.keeps THEN o.redirect_key ELSE NULL END AS STRING) AS redirect_key,
     CAST(CASE WHEN k.keeps THEN o.canonical_key ELSE NULL END AS STRING) AS canonical_key,
     CAST(CASE WHEN k.keeps THEN o.fingerprint ELSE NULL END AS BIGINT) AS fingerprint,
-    CAST(CASE WHEN k.keeps THEN o.segment ELSE NULL END AS STRING) AS segment,
-    CAST(CASE WHEN k.keeps THEN o.warc_file ELSE NULL END AS STRING) AS warc_file,
-    CAST(CASE WHEN k.keeps THEN o.warc_offset ELSE NULL END AS BIGINT) AS warc_offset,
+    CAST(o.segment AS STRING) AS segment,
+    CAST(o.warc_file AS STRING) AS warc_file,
+    CAST(o.warc_offset AS BIGINT) AS warc_offset,
     CAST(CASE WHEN o.url_key IS NOT NULL THEN o.discovered_at ELSE k.now_ms END AS BIGINT) AS discovered_at,
     CAST(o.discovered_from AS STRING) AS discovered_from,
     CAST(CASE WHEN o.url_key IS NOT NULL THEN o.discovered_via ELSE 'seed' END AS STRING) AS discovered_via,

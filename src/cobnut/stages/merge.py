@@ -1,9 +1,14 @@
 """Which documents does a searcher see?
 
-Reads the indexes of all segments, `duplicates` and the crawldb; publishes the next generation of the merged index. Of
-the versions of a URL the newest stays; left out are duplicates whose representative is there, and pages that the
-crawldb now says are gone, redirect, cannot be parsed or forbid indexing. Documents of segments that are no longer on
-disk are taken over from the merged index as it stands, so that it never needs a segment again.
+Reads the indexes of all segments, `duplicates`, the crawldb and `pages`; publishes the next generation of the merged
+index. Of the versions of a URL the newest stays; left out are duplicates whose representative is there, pages that the
+crawldb now says are gone, redirect, cannot be parsed or forbid indexing, and pages that are to be forgotten. Documents
+of segments that are no longer on disk are taken over from the merged index as it stands, so that it never needs a
+segment again.
+
+A version is shown as long as it is what the page last said of itself in full. A failure of the network or the server
+says nothing of the page: what was shown stays, and what was hidden (`pages` names no full answer any more, or one that
+is newer than the document and brought none) stays hidden.
 
 The same-URL rule is computed here from the indexes themselves: running dedup before or after index gives the same
 result.
@@ -16,11 +21,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import xxhash
 
 from cobnut.config.sections import Settings
+from cobnut.frontier.forgotten import forgotten_of, key_test
 from cobnut.index.document import doc_key, split_doc_key
 from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.manifest import IndexManifest, read_manifest
@@ -30,6 +37,7 @@ from cobnut.index.writer import IndexStats
 from cobnut.observe.clock import Clock
 from cobnut.records import catalogue as tables
 from cobnut.records import outcomes
+from cobnut.records.columns import Table
 from cobnut.records.steps import Job, Stage
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.tables import batches_of
@@ -39,7 +47,7 @@ STAGE = Stage(
     "Makes one index for searching out of the segments' indexes.",
     inputs=(),
     steps=(Job("merge"),),
-    reads=("duplicates", "crawldb"),
+    reads=("duplicates", "crawldb", "pages", "forgotten"),
 )
 
 HIDDEN_STATUSES = frozenset({outcomes.GONE, outcomes.REDIRECT_TEMP, outcomes.REDIRECT_PERM, outcomes.PARSE_FAILED})
@@ -70,9 +78,10 @@ def run_merge(crawl: CrawlFolder, settings: Settings, *, clock: Clock) -> MergeR
         try:
             former = None if current is None else read_manifest(current.path)
             sources = _sources(on_disk, None if current is None else current.path, former)
-            versions = {path: _keys(source) for path, source in ((s.path, s) for s in sources)}
+            keys = [key for source in sources for key in _keys(source)]
+            indexed = {name for source in sources for name in read_manifest(source.path).segments}
             reasons = reasons_to_drop(
-                (key for keys in versions.values() for key in keys), _duplicates(crawl), _hidden(crawl, versions)
+                keys, _duplicates(crawl), _hidden(crawl, newest_versions(keys), indexed), _forgotten(crawl, keys)
             )
             digests = {name: read_manifest(path).inputs_digest for name, path in sorted(on_disk.items())}
             digest = _digest(digests, reasons, on_disk)
@@ -132,60 +141,87 @@ def _keys(source: Source) -> list[str]:
     return [key for key in keys if split_doc_key(key)[1] not in source.without_segments]
 
 
+def newest_versions(keys: Iterable[str]) -> dict[str, str]:
+    """url_key to the newest segment that has a document of it."""
+    newest: dict[str, str] = {}
+    for key in keys:
+        url_key, segment = split_doc_key(key)
+        newest[url_key] = max(segment, newest.get(url_key, ""))
+    return newest
+
+
 def reasons_to_drop(
-    keys: Iterable[str], duplicates: Iterable[tuple[str, str, str, str, str]], hidden: Collection[str]
+    keys: Collection[str],
+    duplicates: Iterable[tuple[str, str, str, str, str]],
+    hidden: Collection[str],
+    forgotten: Collection[str] = (),
 ) -> dict[str, str]:
     """Document key to reason, of every document that is not shown.
 
-    `duplicates` are (url_key, segment, representative url_key, its segment, kind); `hidden` are url_keys. A duplicate
-    is dropped only when the version that stands for it is shown: what dedup decided about versions that have gone
-    since does not lose a page.
+    `duplicates` are (url_key, segment, representative url_key, its segment, kind); `hidden` and `forgotten` are
+    url_keys. A duplicate is dropped only when the version that stands for it is shown: what dedup decided about
+    versions that have gone since does not lose a page.
     """
-    newest: dict[str, str] = {}
+    newest = newest_versions(keys)
     reasons: dict[str, str] = {}
     for key in keys:
         url_key, segment = split_doc_key(key)
-        former = newest.get(url_key)
-        if former is None or segment > former:
-            newest[url_key] = segment
-        if former is not None:
-            reasons[doc_key(url_key, min(former, segment))] = "superseded"
-    for url_key in hidden:
-        if url_key in newest:
-            reasons[doc_key(url_key, newest[url_key])] = "hidden"
+        if url_key in forgotten:
+            reasons[key] = "forgotten"
+        elif segment < newest[url_key]:
+            reasons[key] = "superseded"
+        elif url_key in hidden:
+            reasons[key] = "hidden"
     for url_key, segment, representative, representative_segment, kind in duplicates:
         if newest.get(url_key) != segment or newest.get(representative) != representative_segment:
             continue
-        if kind == "same_url" or representative in hidden:
+        if kind == "same_url" or representative in hidden or representative in forgotten:
             continue
         reasons.setdefault(doc_key(url_key, segment), f"duplicate_{kind}")
     return reasons
 
 
-def _duplicates(crawl: CrawlFolder) -> Iterator[tuple[str, str, str, str, str]]:
-    version = crawl.table(tables.DUPLICATES).current()
+def _duplicates(crawl: CrawlFolder) -> Iterator[Any]:
+    return _rows(crawl, tables.DUPLICATES, "segment", "representative_key", "representative_segment", "kind")
+
+
+def _hidden(crawl: CrawlFolder, newest: Mapping[str, str], indexed: Collection[str]) -> set[str]:
+    """The url_keys among those of `newest` that are not to be shown, by the crawldb and `pages`."""
+    if not newest:
+        return set()
+    found = {
+        key
+        for key, status, reason in _rows(crawl, tables.CRAWLDB, "status", "reason")
+        if (status in HIDDEN_STATUSES or reason in HIDDEN_REASONS) and key in newest
+    }
+    for key, checked_at, segment in _rows(crawl, tables.PAGES, "checked_at", "segment"):
+        if checked_at is not None and key in newest and _is_taken_back(newest[key], segment, indexed):
+            found.add(key)
+    return found
+
+
+def _is_taken_back(document: str, full_answer: str | None, indexed: Collection[str]) -> bool:
+    """Has a later answer taken back what the document says? Both are segments; a later one must be indexed already."""
+    return full_answer is None or (document < full_answer and full_answer in indexed)
+
+
+def _rows(crawl: CrawlFolder, table: Table, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """(url_key, columns…) of every row of a table as it stands."""
+    version = crawl.table(table).current()
     if version is None:
         return
-    columns = ["url_key", "segment", "representative_key", "representative_segment", "kind"]
     with version:
-        for batch in batches_of(tables.DUPLICATES, version.files(), columns):
-            yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+        for batch in batches_of(table, version.files(), ["url_key", *columns], 65_536):
+            yield from zip(*(batch.column(name).to_pylist() for name in ("url_key", *columns)), strict=True)
 
 
-def _hidden(crawl: CrawlFolder, versions: Mapping[Path, list[str]]) -> set[str]:
-    """The url_keys in the sources that are not to be shown, by the crawldb."""
-    wanted = {split_doc_key(key)[0] for keys in versions.values() for key in keys}
-    version = crawl.table(tables.CRAWLDB).current()
-    if version is None or not wanted:
+def _forgotten(crawl: CrawlFolder, keys: Iterable[str]) -> set[str]:
+    """The url_keys of documents that are to be forgotten."""
+    forgotten = forgotten_of(crawl)
+    if not forgotten:
         return set()
-    with version:
-        rows = batches_of(tables.CRAWLDB, version.files(), ["url_key", "status", "reason"], 65_536)
-        return {
-            key
-            for batch in rows
-            for key, status, reason in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            if (status in HIDDEN_STATUSES or reason in HIDDEN_REASONS) and key in wanted
-        }
+    is_forgotten = key_test(forgotten)
+    return {url_key for url_key in {split_doc_key(key)[0] for key in keys} if is_forgotten(url_key)}
 
 
 def _digest(digests: Mapping[str, str], reasons: Mapping[str, str], on_disk: Mapping[str, Path]) -> str:

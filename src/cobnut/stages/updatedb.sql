@@ -52,6 +52,8 @@ joined AS (
             ) THEN TRUE
             ELSE FALSE
         END AS host_failed,
+        -- visits come up to a tenth of the delay before they are due (see generate)
+        a.fetched_at < c.due_at - p.retry_delay_s * 100 AS is_early,
         p.now_ms AS now_ms,
         p.min_interval_s AS min_interval_s,
         p.max_interval_s AS max_interval_s,
@@ -84,9 +86,10 @@ judged AS (
                 AND (j.old_status IS NULL OR j.old_status <> 'gone')
                 AND (j.old_reason IS NULL OR j.old_reason <> 'http_404') THEN 'missing_once'
             WHEN j.outcome = 'gone' AND j.reason = 'http_404'
-                AND j.old_status <> 'gone' AND j.fetched_at < j.old_due_at THEN 'missing_again'
+                AND j.old_status <> 'gone' AND j.is_early THEN 'missing_again'
             WHEN j.outcome = 'gone' THEN 'gone'
             WHEN j.host_failed THEN 'wait'
+            WHEN j.old_retries > 0 AND j.old_status <> 'gone' AND j.is_early THEN 'retry_early'
             WHEN j.old_retries + 1 >= j.retry_max THEN 'gone'
             ELSE 'retry'
         END AS verdict
@@ -110,8 +113,10 @@ clamped AS (
         w.*,
         CASE
             WHEN w.fixed_interval_s IS NOT NULL THEN w.fixed_interval_s
-            WHEN w.verdict IN ('none', 'wait', 'retry', 'missing_once', 'missing_again') THEN w.old_interval_s
+            WHEN w.verdict IN ('none', 'wait', 'retry', 'retry_early', 'missing_once', 'missing_again') THEN w.old_interval_s
             WHEN w.wished_interval_s > w.max_interval_s THEN w.max_interval_s
+            WHEN w.verdict IN ('changed', 'same') AND w.wished_interval_s < w.min_interval_s
+                AND w.min_interval_s > w.max_interval_s THEN w.max_interval_s
             WHEN w.verdict IN ('changed', 'same') AND w.wished_interval_s < w.min_interval_s THEN w.min_interval_s
             ELSE w.wished_interval_s
         END AS interval_s
@@ -145,7 +150,7 @@ SELECT
     CAST(CASE
         WHEN m.verdict = 'none' AND m.was_known THEN m.old_due_at
         WHEN m.verdict = 'none' THEN m.now_ms
-        WHEN m.verdict = 'missing_again' THEN m.old_due_at
+        WHEN m.verdict IN ('missing_again', 'retry_early') THEN m.old_due_at
         WHEN m.verdict IN ('wait', 'retry', 'missing_once') THEN m.fetched_at + m.retry_delay_s * 1000
         ELSE m.fetched_at + m.interval_s * 1000
     END AS BIGINT) AS due_at,

@@ -1,4 +1,6 @@
--- The next `pages` of this partition: what is known of each page beside scheduling.
+-- The next `pages` of this partition: what is known of each page beside scheduling. Validators and the place of the last
+-- full answer stand as long as the page does: a redirect, 404, 410 or refusal takes them back, a passing failure does not.
+-- So a page that comes back is asked for in full, and what was taken back stays hidden (see merge) until then.
 WITH every_key AS (
     SELECT url_key FROM pages
     UNION
@@ -11,7 +13,8 @@ joined AS (
         k.url_key AS key,
         o.url_key IS NOT NULL AS was_known,
         COALESCE(a.outcome = 'success', FALSE) AS has_answer,
-        COALESCE(a.outcome IN ('success', 'redirect_perm', 'redirect_temp'), FALSE) AS has_news,
+        COALESCE(a.outcome IN ('success', 'redirect_perm', 'redirect_temp', 'gone', 'denied'), FALSE) AS has_news,
+        COALESCE(a.outcome IN ('success', 'redirect_perm', 'redirect_temp', 'not_modified'), FALSE) AS has_way,
         a.url_key IS NOT NULL AS was_requested,
         COALESCE(o.host, a.host, t.host) AS the_host,
         COALESCE(o.bucket, a.bucket, t.bucket) AS the_bucket,
@@ -35,17 +38,21 @@ SELECT
     CAST(j.key AS STRING) AS url_key,
     CAST(j.the_host AS STRING) AS host,
     CAST(j.the_bucket AS INT) AS bucket,
-    CAST(CASE WHEN j.has_answer THEN j.etag ELSE j.old_etag END AS STRING) AS etag,
-    CAST(CASE WHEN j.has_answer THEN j.last_modified ELSE j.old_last_modified END AS STRING) AS last_modified,
+    CAST(CASE WHEN j.has_answer THEN j.etag WHEN j.has_news THEN NULL ELSE j.old_etag END AS STRING) AS etag,
+    CAST(CASE WHEN j.has_answer THEN j.last_modified WHEN j.has_news THEN NULL ELSE j.old_last_modified END AS STRING) AS last_modified,
     CAST(CASE WHEN j.was_requested THEN j.http_status ELSE j.old_http_status END AS INT) AS http_status,
     CAST(CASE WHEN j.was_requested THEN j.fetched_at ELSE j.old_checked_at END AS BIGINT) AS checked_at,
     CAST(CASE WHEN j.has_answer THEN j.media_type ELSE j.old_media_type END AS STRING) AS media_type,
-    CAST(CASE WHEN j.has_news THEN j.redirect_key ELSE j.old_redirect_key END AS STRING) AS redirect_key,
+    CAST(CASE WHEN j.has_way THEN j.redirect_key ELSE j.old_redirect_key END AS STRING) AS redirect_key,
     CAST(CASE WHEN j.has_answer THEN j.canonical_key ELSE j.old_canonical_key END AS STRING) AS canonical_key,
     CAST(CASE WHEN j.has_answer THEN j.fingerprint ELSE j.old_fingerprint END AS BIGINT) AS fingerprint,
-    CAST(CASE WHEN j.has_answer THEN j.segment ELSE j.old_segment END AS STRING) AS segment,
-    CAST(CASE WHEN j.has_answer THEN j.warc_file ELSE j.old_warc_file END AS STRING) AS warc_file,
-    CAST(CASE WHEN j.has_answer THEN j.warc_offset ELSE j.old_warc_offset END AS BIGINT) AS warc_offset,
+    CAST(CASE WHEN j.has_answer THEN j.segment WHEN j.has_news THEN NULL ELSE j.old_segment END AS STRING) AS segment,
+    CAST(CASE WHEN j.has_answer THEN j.warc_file WHEN j.has_news THEN NULL ELSE j.old_warc_file END AS STRING) AS warc_file,
+    CAST(CASE
+        WHEN j.has_answer THEN j.warc_offset
+        WHEN j.has_news THEN NULL
+        ELSE j.old_warc_offset
+    END AS BIGINT) AS warc_offset,
     CAST(CASE WHEN j.was_known THEN j.old_discovered_at ELSE j.now_ms END AS BIGINT) AS discovered_at,
     CAST(CASE
         WHEN j.was_known THEN j.old_discovered_from

@@ -48,7 +48,7 @@ WORDS = (
     "z",
 )
 SEGMENTS = ("20260101000000", "20260102000000", "20260103000000")
-SEVERAL = frozenset({"fetched", "parsed", "hosts", "read", "found", "waiting", "refetched"})
+SEVERAL = frozenset({"fetched", "parsed", "hosts", "read", "found", "waiting", "refetched", "forgotten_pages"})
 """Relations in which a key may stand several times."""
 UNIQUE = {"links": ("segment", "from_key", "position")}
 """Keys of relations that are not that of their table."""

@@ -10,6 +10,7 @@ why` prints.
 * `repeat`: no part of the path comes three times in a row (`/x/x/x/`, `/a/b/a/b/a/b/`), nor one segment at every
   second place three times (`/x/1/x/2/x/`): the mark of a link that adds to its own page's path for ever.
 * `scope`: inside what the crawl is about (`Scope`).
+* `forgotten`: not among what the crawl was told to forget. It needs no listing: it is asked first, always.
 
 Not here: changing a URL (`normalizers`); budgets per host and pattern (`frontier`).
 """
@@ -40,6 +41,25 @@ class FilterSettings(Protocol):
     def deny_suffixes(self) -> tuple[str, ...]: ...
 
 
+class Forgotten(msgspec.Struct, frozen=True):
+    """What a crawl was told to forget: single URLs and beginnings of URLs, both normalised, and whole hosts.
+
+    Of a prefix at the schemes' own ports http and https count as one, as in a scope; of a host scheme and port do not
+    matter. Hosts below it are others.
+    """
+
+    urls: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.urls or self.hosts or self.prefixes)
+
+
+NOTHING_FORGOTTEN = Forgotten()
+FORGOTTEN = "forgotten"
+
+
 class Scope(msgspec.Struct, frozen=True):
     """What the crawl is about: the seeds' hosts, domains or folders, or the whole web.
 
@@ -50,6 +70,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     kind: Literal["host", "domain", "prefix", "web"] = "host"
     seeds: tuple[str, ...] = ()
+    forgotten: Forgotten = NOTHING_FORGOTTEN
 
 
 Refuses = Callable[[str], bool]
@@ -141,12 +162,31 @@ def _host_in(normalized: str) -> str:
 def _prefix_rule(seeds: tuple[str, ...]) -> Refuses:
     folders: list[str] = []
     for seed in seeds:
-        scheme, _user, host, port, rest = split(seed)
-        path = rest.partition("?")[0]
-        folder = f"{host}{port}{path[: path.rfind('/') + 1]}"
-        folders += [f"{scheme}://{folder}"] if port else [f"http://{folder}", f"https://{folder}"]
+        path = seed.partition("?")[0]
+        folders += _both_schemes(path[: path.rfind("/") + 1])
     allowed = tuple(folders)
     return lambda url: not url.startswith(allowed)
+
+
+def _both_schemes(prefix: str) -> list[str]:
+    """A beginning of a normalised URL; at the schemes' own ports with http and with https."""
+    scheme, _user, host, port, rest = split(prefix)
+    return [f"{scheme}://{host}{port}{rest}"] if port else [f"http://{host}{rest}", f"https://{host}{rest}"]
+
+
+def is_forgotten(forgotten: Forgotten) -> Refuses:
+    """Is this normalised URL to be forgotten?"""
+    urls, hosts_ = frozenset(forgotten.urls), frozenset(forgotten.hosts)
+    prefixes: dict[str, tuple[str, ...]] = {}  # by host: a URL is compared with those of its own
+    for prefix in forgotten.prefixes:
+        host = _host_in(prefix)
+        prefixes[host] = (*prefixes.get(host, ()), *_both_schemes(prefix))
+
+    def refuses(url: str) -> bool:
+        host = _host_in(url)
+        return host in hosts_ or url in urls or (host in prefixes and url.startswith(prefixes[host]))
+
+    return refuses
 
 
 FILTERS: dict[str, Factory] = {
@@ -176,8 +216,13 @@ def find_filter(name: str) -> Factory:
 
 
 def compile_filter(settings: FilterSettings, scope: Scope) -> Callable[[str], str | None]:
-    """The listed rules, in order, as one function of a normalised URL: the name of the rule that refuses, or None."""
+    """The listed rules, in order, as one function of a normalised URL: the name of the rule that refuses, or None.
+
+    What is to be forgotten is refused first, whatever is listed.
+    """
     rules = tuple((name, find_filter(name)(settings, scope)) for name in settings.filters)
+    if scope.forgotten:
+        rules = ((FORGOTTEN, is_forgotten(scope.forgotten)), *rules)
 
     def refused_by(url: str) -> str | None:
         for name, refuses in rules:

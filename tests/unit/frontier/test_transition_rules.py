@@ -36,6 +36,8 @@ def target(**more):
     return Target(**{"url_key": "k", "url": None, "host": "h", "bucket": 1, "depth": 3, "contribution": 5, **more})
 
 
+TENTH_MS = DAY_MS // 10
+
 CASES = [
     # name, old row, answer, what the new row says
     ("changed", old(), answer(),
@@ -73,8 +75,23 @@ CASES = [
     ("404 again, another day", old(status="unfetched", reason="http_404"), answer("gone", "http_404"),
      {"status": "gone", "reason": "http_404", "interval_s": 15 * DAY_S}),
     ("404 again, too soon",
-     old(status="unfetched", reason="http_404", due_at=START_MS + 1), answer("gone", "http_404"),
-     {"status": "unfetched", "reason": "http_404", "due_at": START_MS + 1}),
+     old(status="unfetched", reason="http_404", due_at=START_MS + TENTH_MS + 1), answer("gone", "http_404"),
+     {"status": "unfetched", "reason": "http_404", "due_at": START_MS + TENTH_MS + 1}),
+    ("404 again, a little early",
+     old(status="unfetched", reason="http_404", due_at=START_MS + TENTH_MS), answer("gone", "http_404"),
+     {"status": "gone"}),
+    ("failed again, too soon",
+     old(status="unfetched", reason="http_500", retries=2, due_at=START_MS + TENTH_MS + 1), answer("retry", "timeout"),
+     {"status": "unfetched", "reason": "timeout", "retries": 2, "due_at": START_MS + TENTH_MS + 1}),
+    ("failed again, a little early",
+     old(status="unfetched", reason="http_500", retries=2, due_at=START_MS + TENTH_MS), answer("retry", "timeout"),
+     {"status": "gone", "reason": "timeout", "retries": 3}),
+    ("failed for the first time, not due",
+     old(due_at=START_MS + 5 * DAY_MS), answer("retry", "timeout"),
+     {"status": "unfetched", "retries": 1, "due_at": START_MS + DAY_MS}),
+    ("gone, and fails when not due",
+     old(status="gone", reason="timeout", retries=3, due_at=START_MS + 5 * DAY_MS), answer("retry", "timeout"),
+     {"status": "gone", "retries": 4}),
     ("404 of a page that is gone",
      old(status="gone", reason="http_410"), answer("gone", "http_404"), {"status": "gone"}),
     ("still 404", old(status="gone", reason="http_404", due_at=START_MS + 1), answer("gone", "http_404"),

@@ -45,14 +45,17 @@ KEPT = ("crawl.scope", "crawl.depth")
 @click.option(
     "--scope", metavar="SCOPE", help="host, domain, prefix or web: which links are followed. Kept in cobnut.toml."
 )
+@click.option("--refresh", is_flag=True, help="Visit everything again that was visited before, due or not, once.")
 @on_network
 def command(
     crawl_dir: Path, urls: tuple[str, ...], overrides: tuple[str, ...], max_pages: str | None, depth: str | None,
-    max_time: str | None, scope: str | None, proxy: str | None, resolve: tuple[str, ...], allow_net: tuple[str, ...],
+    max_time: str | None, scope: str | None, refresh: bool, proxy: str | None, resolve: tuple[str, ...],
+    allow_net: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Crawl from the URLs to a searchable index; without URLs, go on with the crawl in DIR.
 
-    Ctrl-C stops it in good order, a second one at once; run again, it goes on where it stopped.
+    Ctrl-C stops it in good order, a second one at once; run again, it goes on where it stopped. Run on a later day, it
+    asks again for the pages that are due: what has changed, gone or come is then searched so.
     """
     what = given_options({"crawl.scope": scope, "crawl.depth": depth})
     how = given_options({"crawl.max_pages": max_pages, "crawl.max_time_s": max_time})
@@ -78,10 +81,10 @@ def command(
     crawl = opened(crawl_dir, overrides, options)
     if not urls and not crawl.crawl.table(CRAWLDB).manifest().get("rows"):
         raise InputError("no seeds yet", where=str(crawl_dir), remedy="name a URL, or use `cobnut inject`")
-    return run(crawl, urls)
+    return run(crawl, urls, refresh)
 
 
-def run(opened_crawl: Opened, urls: tuple[str, ...]) -> int:
+def run(opened_crawl: Opened, urls: tuple[str, ...], refresh: bool = False) -> int:
     """Runs the crawl with progress on stderr and the summary on stdout."""
     from cobnut.cli.stopping import INTERRUPTED, stopping
     from cobnut.cli.summary import summary_lines
@@ -100,8 +103,9 @@ def run(opened_crawl: Opened, urls: tuple[str, ...]) -> int:
     with stopping("crawl") as asked:
         try:
             summary: Summary = run_crawl(
-                opened_crawl.crawl, opened_crawl.settings, urls, watch=Watch(asked, progress.update, say)
-            )
+                opened_crawl.crawl, opened_crawl.settings, urls, refresh=refresh,
+                watch=Watch(asked, progress.update, say),
+            )  # fmt: skip
         finally:
             progress.close()
     for line in summary_lines(summary, shlex.quote(str(opened_crawl.crawl.path))):
