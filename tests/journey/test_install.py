@@ -117,6 +117,10 @@ def test_what_is_not_installed_is_told_with_the_line_that_installs_it(installed)
     code = "from cobnut.engines.spark import spark_session; spark_session()"
     refused = installed.run("python", "-c", code, expect=1).stderr
     assert refused.splitlines()[-1].endswith("pip install 'cobnut[spark]'")
+    refused = installed.run(
+        "cobnut", "crawl", "refined", "http://127.0.0.1:9/", "-s", "parser.main_text=trafilatura", expect=4
+    ).stderr
+    assert "pip install 'cobnut[quality]'" in refused.splitlines()[-1]
 
 
 def test_it_crawls_searches_publishes_and_serves(installed, sample):
