@@ -93,6 +93,24 @@ class Broken:
         raise DataError("the index is damaged", where="/srv/secret/crawl")
 
 
+class Faulty(Broken):
+    """An index that shows a fault of our own."""
+
+    def current(self):
+        raise ValueError("secret")
+
+
+@pytest.mark.parametrize("path", ["/", "/search", "/api/search"])
+def test_a_fault_of_our_own_is_a_page_or_json_and_one_line(path):
+    lines = []
+    start, body = ask(create_app(Faulty(), Settings(), lines.append), path=path, query=b"q=hazel")
+    assert start["status"] == 500
+    assert (b"<h1>Something went wrong</h1>" if path != "/api/search" else b'{"error":') in body["body"]
+    assert b"content-security-policy" in {name for name, _ in start["headers"]}
+    assert b"secret" not in body["body"]
+    assert len(lines) == 1
+
+
 @pytest.mark.parametrize("path", ["/", "/search", "/api/search"])
 def test_an_index_that_cannot_be_read_is_said_without_its_place(path):
     lines = []
