@@ -71,7 +71,9 @@ def main() -> None:
     crawl = folder / "crawl"
     try:
         assert web.stdout is not None
-        port = next(word.rpartition(":")[2].strip("/,") for word in web.stdout.readline().split() if "127.0.0.1:" in word)
+        port = next(
+            word.rpartition(":")[2].strip("/,") for word in web.stdout.readline().split() if "127.0.0.1:" in word
+        )
         started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         run = subprocess.Popen(
             [sys.executable, "-m", "cobnut.cli", "crawl", str(crawl), "http://s0.synth.test/", "--scope", "web",
