@@ -7,7 +7,8 @@ Every command on a crawl takes DIR first and `-s KEY=VALUE` as often as wanted; 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -92,6 +93,18 @@ def opened(crawl_dir: Path, overrides: Sequence[str], options: Sequence[str] = (
     crawl.lock_wait_s = loaded.settings.storage.lock_wait_s
     crawl.grace_s = loaded.settings.storage.grace_s
     return Opened(crawl, loaded.settings, loaded.origins)
+
+
+@contextmanager
+def writing(crawl: CrawlFolder) -> Iterator[None]:
+    """One command at a time changes a crawl: holds its lock, or waits for it as long as `storage.lock_wait_s` says.
+
+    A `MachineError` names who has it. `fetch` and `parse` do without: each part and each segment has a lock of its own.
+    """
+    with crawl.lock() as lock:
+        if lock.taken_over_from:
+            click.echo(f"cobnut: the last run ({lock.taken_over_from}) did not end by itself", err=True)
+        yield
 
 
 def given_options(values: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import given_options, json_option, on_crawl, opened
+from cobnut.cli.options import given_options, json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
 from cobnut.inspect.show import iso_time
 
@@ -28,7 +28,8 @@ def command(
         "generate.top_n": top_n, "generate.max_per_host": max_per_host, "generate.num_fetchers": num_fetchers
     }  # fmt: skip
     crawl = opened(crawl_dir, overrides, given_options(options))
-    segment, report = steps.generate(crawl.crawl, crawl.settings)
+    with writing(crawl.crawl):
+        segment, report = steps.generate(crawl.crawl, crawl.settings)
     print_report(report, as_json)
     if as_json:
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.options import json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
 from cobnut.cli.seeds import seed_lines
 from cobnut.config.sections import Settings
@@ -27,7 +27,9 @@ def command(
     crawl = opened(crawl_dir, overrides)
     chosen = [crawl.crawl.segment(name) for name in segments] or None
     without = frozenset[str]() if without_links_from is None else listed_keys(without_links_from, crawl.settings)
-    print_report(steps.index(crawl.crawl, crawl.settings, chosen, without), as_json)
+    with writing(crawl.crawl):
+        report = steps.index(crawl.crawl, crawl.settings, chosen, without)
+    print_report(report, as_json)
 
 
 def listed_keys(source: str, settings: Settings) -> frozenset[str]:

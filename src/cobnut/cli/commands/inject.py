@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.options import json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
 from cobnut.cli.seeds import seed_lines
 from cobnut.inspect.show import plain
@@ -32,10 +32,11 @@ def command(
     from cobnut.crawl import steps
 
     crawl = opened(crawl_dir, overrides)
-    report = steps.inject(
-        crawl.crawl, crawl.settings, seed_lines(seeds), overwrite=overwrite, update=update,
-        filter_existing=filter_existing,
-    )  # fmt: skip
+    with writing(crawl.crawl):
+        report = steps.inject(
+            crawl.crawl, crawl.settings, seed_lines(seeds), overwrite=overwrite, update=update,
+            filter_existing=filter_existing,
+        )  # fmt: skip
     print_report(report, as_json)
     if verbose and not as_json:
         for row in report.details.get("rejected", []):

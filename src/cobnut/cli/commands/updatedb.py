@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.options import json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
 
 
@@ -19,4 +19,6 @@ def command(crawl_dir: Path, segments: tuple[str, ...], as_json: bool, overrides
     from cobnut.crawl import steps
 
     crawl = opened(crawl_dir, overrides)
-    print_report(steps.updatedb(crawl.crawl, crawl.settings, list(segments) or None), as_json)
+    with writing(crawl.crawl):
+        report = steps.updatedb(crawl.crawl, crawl.settings, list(segments) or None)
+    print_report(report, as_json)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.options import json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
 
 
@@ -18,4 +18,6 @@ def command(crawl_dir: Path, as_json: bool, overrides: tuple[str, ...]) -> None:
     from cobnut.crawl import steps
 
     crawl = opened(crawl_dir, overrides)
-    print_report(steps.updatesegs(crawl.crawl, crawl.settings), as_json)
+    with writing(crawl.crawl):
+        report = steps.updatesegs(crawl.crawl, crawl.settings)
+    print_report(report, as_json)
