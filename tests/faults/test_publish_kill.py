@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cobnut.config.sections import Settings, StorageSettings
-from cobnut.crawl import relational
+from cobnut.crawl import steps
 from cobnut.records.catalogue import CRAWLDB, HOSTDB, PAGES, ROBOTS
 from cobnut.storage.files import TEMPORARY_PREFIX
 from cobnut.storage.layout import CrawlFolder
@@ -90,7 +90,7 @@ def test_killed_at_any_moment_a_reader_finds_the_last_whole_generation(tmp_path)
 UPDATE = """
 import os, pathlib, signal, sys
 from cobnut.config.sections import Settings, StorageSettings
-from cobnut.crawl.relational import updatedb
+from cobnut.crawl.updatedb import updatedb
 from cobnut.storage.layout import CrawlFolder
 from cobnut.testing.clock import VirtualClock
 
@@ -111,7 +111,7 @@ LATER_MS = START_MS + 3_600_000
 def made_crawl(path: Path) -> CrawlFolder:
     crawl = new_crawl(path)
     seeds = [f"http://s{i}.example/" for i in range(30)]
-    relational.inject(crawl, SETTINGS, seeds, clock=VirtualClock())
+    steps.inject(crawl, SETTINGS, seeds, clock=VirtualClock())
     write_segment(
         crawl, "20260101000000",
         fetchlist=[page(u) for u in seeds],
@@ -131,7 +131,7 @@ def contents(crawl):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     crawl = made_crawl(tmp_path_factory.mktemp("undisturbed") / "crawl")
-    relational.updatedb(crawl, SETTINGS, clock=VirtualClock(LATER_MS))
+    steps.updatedb(crawl, SETTINGS, clock=VirtualClock(LATER_MS))
     found = contents(crawl)
     assert {name: sum(rows.values()) for name, rows in found.items()} == {
         "pages": 78, "hostdb": 30, "robots": 0, "crawldb": 78,
@@ -147,15 +147,15 @@ def test_killed_at_a_border_between_two_tables_a_rerun_gives_the_undisturbed_res
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     published = [t.name for t in TABLES if crawl.table(t).manifest().get("generation") != before[t.name]]
     assert published == [t.name for t in TABLES][: [t.name for t in TABLES].index(where)]
-    assert relational.applied_segments(crawl) == [], "applied once the crawldb says so"
+    assert steps.applied_segments(crawl) == [], "applied once the crawldb says so"
 
-    report = relational.updatedb(crawl, SETTINGS, clock=VirtualClock(LATER_MS))
+    report = steps.updatedb(crawl, SETTINGS, clock=VirtualClock(LATER_MS))
     assert report.segments == ["20260101000000"]
     assert any("taken over" in message for message in report.messages)
     found = contents(crawl)
     for name, rows in undisturbed.items():
         assert found[name] == rows, f"{name}: " + difference(rows, found[name])
-    again = relational.updatedb(crawl, SETTINGS, ["20260101000000"], clock=VirtualClock(LATER_MS))
+    again = steps.updatedb(crawl, SETTINGS, ["20260101000000"], clock=VirtualClock(LATER_MS))
     assert again.segments == []
     assert contents(crawl) == undisturbed
     left = [p.name for p in crawl.path.rglob("*") if p.name.startswith(TEMPORARY_PREFIX)]
@@ -167,7 +167,7 @@ def test_killed_at_a_border_between_two_tables_a_rerun_gives_the_undisturbed_res
 ADD = """
 import pathlib, resource, sys
 from cobnut.config.sections import Settings
-from cobnut.crawl.relational import inject
+from cobnut.crawl.inject import inject
 from cobnut.errors import CobnutError
 from cobnut.storage.layout import CrawlFolder
 

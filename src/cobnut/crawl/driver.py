@@ -17,6 +17,7 @@ import msgspec
 
 from cobnut.config.sections import Settings
 from cobnut.crawl import steps
+from cobnut.crawl.applied import rows_in
 from cobnut.crawl.reports import StepReport, cpu_seconds
 from cobnut.crawl.workers import Workers
 from cobnut.observe.clock import Clock, SystemClock
@@ -205,7 +206,7 @@ class _Run:
         if segment.state() == PARSED:
             self.show(f"updatedb {segment.name}")
             self.took(steps.updatedb(self.crawl, self.settings, [segment.name], clock=self.clock))
-        return sum(_rows(path) for path in segment.part_files(tables.FETCHED))
+        return sum(rows_in(path) for path in segment.part_files(tables.FETCHED))
 
     def fetch(self, segment: SegmentFolder) -> None:
         """Fetches one segment, within what is left of time and pages."""
@@ -307,12 +308,6 @@ def _counts(values: Iterable[str]) -> dict[str, int]:
 
 def _sum(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
     return {k: first.get(k, 0) + second.get(k, 0) for k in {*first, *second}}
-
-
-def _rows(path: Any) -> int:
-    import pyarrow.parquet as pq
-
-    return int(pq.read_metadata(path).num_rows)
 
 
 def utc(at_ms: int) -> str:

@@ -1,6 +1,7 @@
 """The ten steps, one function each, as the commands and the round driver call them.
 
-Not here: how a relational stage is run (`crawl.relational`), in which order steps come (`crawl.driver`).
+Not here: how each relational stage is run (the module of its name beside this one), in which order steps come
+(`crawl.driver`).
 """
 
 from __future__ import annotations
@@ -11,19 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cobnut.config.sections import Settings
-from cobnut.crawl.relational import (
-    applied_segments,
-    dedup,
-    generate,
-    inject,
-    invertlinks,
-    parsed_segments,
-    pending_segments,
-    rank,
-    updatedb,
-    updatesegs,
-)
+from cobnut.crawl.applied import applied_segments, parsed_segments, pending_segments
+from cobnut.crawl.dedup import dedup
+from cobnut.crawl.generate import generate
+from cobnut.crawl.inject import inject
+from cobnut.crawl.linkage import invertlinks, rank, updatesegs
 from cobnut.crawl.reports import StepReport, reporting
+from cobnut.crawl.updatedb import updatedb
 from cobnut.errors import InputError
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables

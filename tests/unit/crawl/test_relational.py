@@ -15,7 +15,7 @@ from cobnut.config.sections import (
     Settings,
     StorageSettings,
 )
-from cobnut.crawl import relational
+from cobnut.crawl import steps
 from cobnut.errors import DataError, InputError, MachineError
 from cobnut.records import catalogue as tables
 from cobnut.storage.layout import FETCHED
@@ -50,7 +50,7 @@ def crawl(tmp_path):
 
 
 def inject(crawl, *lines, settings=SETTINGS, at=START_MS, **more):
-    return relational.inject(crawl, settings, lines, clock=VirtualClock(at), **more)
+    return steps.inject(crawl, settings, lines, clock=VirtualClock(at), **more)
 
 
 def rows(crawl, table):
@@ -62,7 +62,7 @@ def row(crawl, url, table=tables.CRAWLDB):
 
 
 def generate(crawl, settings=WEB, at=START_MS, **more):
-    return relational.generate(crawl, settings, clock=VirtualClock(at), **more)
+    return steps.generate(crawl, settings, clock=VirtualClock(at), **more)
 
 
 def fetchlist(segment):
@@ -70,7 +70,7 @@ def fetchlist(segment):
 
 
 def updatedb(crawl, settings=WEB, segments=None, at=START_MS):
-    return relational.updatedb(crawl, settings, segments, clock=VirtualClock(at))
+    return steps.updatedb(crawl, settings, segments, clock=VirtualClock(at))
 
 
 def digest(text):
@@ -339,7 +339,7 @@ def test_segments_that_wait_are_left_out_until_they_are_applied(crawl):
 def test_a_second_segment_in_the_same_second_waits_for_the_next(crawl):
     inject(crawl, A, C)
     clock = VirtualClock(START_MS)
-    names = [relational.generate(crawl, WEB, top_n=1, clock=clock)[0].name for _ in range(2)]
+    names = [steps.generate(crawl, WEB, top_n=1, clock=clock)[0].name for _ in range(2)]
     assert names == ["20260101000000", "20260101000001"]
     assert sum(clock.slept) == pytest.approx(1.0)
     assert time.strftime("%Y%m%d%H%M%S", time.gmtime(START_MS / 1000)) == names[0]
@@ -350,7 +350,7 @@ def test_a_clock_set_back_a_little_is_waited_for(crawl, back_s):
     inject(crawl, A, C)
     generate(crawl, top_n=1, at=START_MS + 3_600_000)
     clock = VirtualClock(START_MS + 3_600_000 - back_s * 1000)
-    segment, _ = relational.generate(crawl, WEB, clock=clock)
+    segment, _ = steps.generate(crawl, WEB, clock=clock)
     assert segment.name == "20260101010001"
     assert sum(clock.slept) == pytest.approx(back_s + 1, abs=0.1)
 
@@ -426,7 +426,7 @@ def test_a_segment_is_applied_once(crawl):
                             links=[link(A, B, contribution=5)])  # fmt: skip
     updatedb(crawl)
     before = {t: (crawl.table(t).manifest(), rows(crawl, t)) for t in (tables.CRAWLDB, tables.PAGES)}
-    assert relational.applied_segments(crawl) == [FIRST]
+    assert steps.applied_segments(crawl) == [FIRST]
     assert updatedb(crawl, at=START_MS + DAY_MS).segments == []
     report = updatedb(crawl, segments=[FIRST], at=START_MS + DAY_MS)
     assert report.segments == []
@@ -454,7 +454,7 @@ def test_an_older_segment_is_refused_with_the_remedy(crawl):
         with pytest.raises(DataError, match=f"segment {FIRST} is older than {SECOND}.*remove it") as caught:
             updatedb(crawl, segments=segments)
         assert caught.value.exit_code == 3
-    assert relational.applied_segments(crawl) == [SECOND]
+    assert steps.applied_segments(crawl) == [SECOND]
 
 
 @pytest.mark.parametrize(("state", "step"), [("generated", "fetch"), ("fetched", "parse")])
@@ -612,7 +612,7 @@ def test_partitions_change_nothing(crawl, tmp_path):
                       fetched=[success(u) for u in urls[:45]],
                       parsed=[parsed(u) for u in urls[:45]], links=links)  # fmt: skip
         updatedb(there, settings)
-        relational.invertlinks(there, settings)
+        steps.invertlinks(there, settings)
         manifests = [there.table(t).manifest()["partitions"] for t in (tables.CRAWLDB, tables.PAGES, tables.LINKDB)]
         assert (max(manifests) == 1) if name == "one" else (min(manifests) >= 4)
         linkdb = {(r["to_key"], r["from_key"]): r for r in there.table(tables.LINKDB).read().to_pylist()}
@@ -634,7 +634,7 @@ def test_a_run_does_not_write_on_top_of_what_it_has_not_read(crawl):
             return super().now_ms()
 
     with pytest.raises(MachineError, match=r"another process has written .* meanwhile.*run the command again"):
-        relational.updatedb(crawl, WEB, clock=FasterProcess())
+        steps.updatedb(crawl, WEB, clock=FasterProcess())
     assert set(rows(crawl, tables.CRAWLDB)) == {key(A), key(C)}
     assert updatedb(crawl).segments == [FIRST]
 
@@ -643,7 +643,7 @@ def test_a_run_does_not_write_on_top_of_what_it_has_not_read(crawl):
 
 
 def invert(crawl, **more):
-    return relational.invertlinks(crawl, msgspec.structs.replace(WEB, linkdb=LinkdbSettings(**more)))
+    return steps.invertlinks(crawl, msgspec.structs.replace(WEB, linkdb=LinkdbSettings(**more)))
 
 
 def linkdb(crawl):
@@ -733,7 +733,7 @@ def test_internal_links_can_be_left_out(crawl):
 
 
 def duplicates(crawl):
-    relational.dedup(crawl, WEB)
+    steps.dedup(crawl, WEB)
     return {
         (r["url_key"], r["segment"]): (r["representative_key"], r["representative_segment"], r["kind"], r["rule"])
         for r in crawl.table(tables.DUPLICATES).read().to_pylist()
@@ -746,7 +746,7 @@ def test_the_same_url_in_several_segments_the_newest_stays(crawl):
     assert duplicates(crawl) == {
         (key(A), n): (key(A), THIRD, "same_url", "newest") for n in (FIRST, SECOND)
     }  # fmt: skip
-    report = relational.dedup(crawl, WEB)
+    report = steps.dedup(crawl, WEB)
     assert report.left_out == {"same_url": 2}
 
 
@@ -861,7 +861,7 @@ def test_without_segments_there_are_no_duplicates(crawl):
 
 
 def ranks(crawl):
-    relational.rank(crawl, WEB)
+    steps.rank(crawl, WEB)
     return {r["url_key"]: r["page_rank"] for r in crawl.table(tables.RANKS).read().to_pylist()}
 
 
@@ -901,7 +901,7 @@ def test_only_the_newest_version_of_a_page_links(crawl):
 def test_hosts_are_ranked_by_links_between_them(crawl):
     inject(crawl, A, B, C)
     round_of(crawl, FIRST, [link(A, B), link(B, C), link(C, "http://c.example/more")])
-    relational.rank(crawl, WEB)
+    steps.rank(crawl, WEB)
     hosts = {r["host"]: r["host_rank"] for r in crawl.table(tables.RANKS).read().to_pylist()}
     assert hosts["c.example"] > hosts["a.example"]
 
@@ -931,7 +931,7 @@ def test_scores_and_anchors_reach_every_segment(crawl, partition_rows):
     first = write_segment(crawl, FIRST, parsed=[parsed(A), parsed(B)])
     second = write_segment(crawl, SECOND, parsed=[parsed(B), parsed("http://unknown.example/")])
     waiting = write_segment(crawl, THIRD, state=FETCHED, fetched=[success(A)])
-    report = relational.updatesegs(crawl, settings)
+    report = steps.updatesegs(crawl, settings)
     assert report.counts == {"pages": 4, "segments": 2}
     assert linked(first)[key(B)] == linked(second)[key(B)]
     told = linked(first)[key(B)]
@@ -943,13 +943,13 @@ def test_scores_and_anchors_reach_every_segment(crawl, partition_rows):
     unknown = linked(second)[key("http://unknown.example/")]
     assert (unknown["score"], unknown["page_rank"], unknown["inlink_count"]) == (0, 0, 0)
     assert waiting.part_files(tables.LINKED) == []
-    again = relational.updatesegs(crawl, settings)
+    again = steps.updatesegs(crawl, settings)
     assert again.counts == report.counts
     assert linked(first)[key(B)] == told
 
 
 def test_without_parsed_segments_there_is_nothing_to_do(crawl):
-    assert relational.updatesegs(crawl, WEB).messages == ["no parsed segments: nothing to do"]
+    assert steps.updatesegs(crawl, WEB).messages == ["no parsed segments: nothing to do"]
 
 
 # ---- reports
@@ -958,7 +958,7 @@ def test_without_parsed_segments_there_is_nothing_to_do(crawl):
 def test_every_run_leaves_a_report(crawl):
     inject(crawl, A)
     generate(crawl)
-    relational.dedup(crawl, WEB)
+    steps.dedup(crawl, WEB)
     found = sorted((json.loads(p.read_text()) for p in crawl.reports_path.iterdir()), key=lambda r: r["stage"])
     assert [r["stage"] for r in found] == ["dedup", "generate", "inject"]
     assert found[2]["counts"]["injected"] == 1

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from cobnut.config.sections import Settings, StorageSettings
-from cobnut.crawl import relational
+from cobnut.crawl import steps
 from cobnut.errors import DataError, InputError, MachineError
 from cobnut.records.catalogue import CRAWLDB, FETCHED, PAGES
 from cobnut.storage.files import read_json, remove_tree, sweep, temporary_name, write_atomic, write_json
@@ -116,7 +116,7 @@ def test_damaged_parquet_names_file_and_remedy(tmp_path, how):
     assert str(path) in caught.value.line()
     assert "use `cobnut rollback DIR crawldb`" in caught.value.line()
     with pytest.raises(DataError) as caught:  # the engine reads with another library
-        relational.generate(crawl, Settings())
+        steps.generate(crawl, Settings())
     assert str(path) in caught.value.line()
     assert "rollback" in caught.value.line()
 
@@ -126,7 +126,7 @@ def test_a_missing_file_names_it(tmp_path):
     write_table(crawl, CRAWLDB, crawldb_rows())
     path = crawl.path / "crawldb" / "g000001" / "part-00000.parquet"
     path.unlink()
-    for read in (crawl.table(CRAWLDB).read, lambda: relational.generate(crawl, Settings())):
+    for read in (crawl.table(CRAWLDB).read, lambda: steps.generate(crawl, Settings())):
         with pytest.raises(DataError, match="a file of crawldb is missing") as caught:
             read()
         assert str(path) in caught.value.line()
@@ -214,6 +214,6 @@ def test_what_does_not_fit_in_memory_is_not_spilled_where_the_command_was_typed(
     monkeypatch.chdir(here)
     dead = crawl.path / ".tmp-engine-99999999-x"
     dead.mkdir()
-    relational.generate(crawl, Settings(storage=StorageSettings(memory_mib=64)))
+    steps.generate(crawl, Settings(storage=StorageSettings(memory_mib=64)))
     assert list(here.iterdir()) == []
     assert [p.name for p in crawl.path.iterdir() if p.name.startswith(".tmp")] == []

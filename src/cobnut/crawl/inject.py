@@ -1,0 +1,117 @@
+"""How are seeds put into a crawl, and what is said of them?
+
+Not here: the rules and the SQL (`stages.inject`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from cobnut.config.sections import Settings
+from cobnut.crawl.reports import StepReport, reporting
+from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.frontier.forgotten import forgotten_of
+from cobnut.frontier.scoring import InjectedScore
+from cobnut.observe.clock import Clock, SystemClock
+from cobnut.records import catalogue as tables
+from cobnut.records.columns import pa_schema
+from cobnut.stages import inject as inject_stage
+from cobnut.storage.layout import CrawlFolder
+from cobnut.urls.filters import Scope, compile_filter
+from cobnut.urls.resolve import compile_forms
+
+if TYPE_CHECKING:
+    pass
+
+MICRO = 1_000_000
+MOST_LISTED = 1_000
+
+
+def inject(
+    crawl: CrawlFolder,
+    settings: Settings,
+    lines: Iterable[str],
+    *,
+    overwrite: bool = False,
+    update: bool = False,
+    filter_existing: bool = False,
+    clock: Clock | None = None,
+) -> StepReport:
+    """Adds seeds, one line each. `details["rejected"]` lists what was left out: line number, text, rule."""
+    import pyarrow as pa
+
+    clock = clock or SystemClock()
+    schema = pa_schema(inject_stage.LINES)
+    numbered = list(enumerate(lines, 1))
+    table = pa.table([pa.array([n for n, _ in numbered]), pa.array([t for _, t in numbered])], schema=schema)
+    score = InjectedScore(settings.scoring.rules)
+    # a seed is in scope by being one: only the other rules are asked
+    seed_filters = tuple(name for name in settings.urls.filters if name != "scope")
+    context = inject_stage.InjectContext(
+        forms=compile_forms(settings.urls.normalizers),
+        refuses=compile_filter(_with_filters(settings, seed_filters), Scope("web", forgotten=forgotten_of(crawl))),
+        score=score,
+        default_score=round(settings.scoring.injected_score * MICRO),
+        filter_existing=filter_existing,
+    )
+    seen: dict[str, Any] = {"merged": 0}
+
+    def look(session: Session) -> None:
+        seen["read"] = session.table("read", inject_stage.READ)
+
+    def count_merged(session: Session, partition: int, of: int) -> None:
+        query = "SELECT count(*) FROM existing WHERE url_key IN (SELECT url_key FROM found)"
+        # all of it: a result that is not read to its end bars the connection
+        seen["merged"] += session.connection.execute(query).fetchall()[0][0]
+
+    with reporting(crawl, "inject") as report:
+        before = crawl.table(tables.CRAWLDB).manifest()
+        outcome = LocalEngine(settings).run(
+            Run(
+                crawl,
+                inject_stage.STAGE,
+                given={"lines": table},
+                params={
+                    "now_ms": clock.now_ms(),
+                    "interval_s": settings.db.interval_s,
+                    "overwrite": overwrite,
+                    "renew": update,
+                },
+                context=context,
+                manifest={"applied": before.get("applied", [])},
+                expects={"crawldb": before.get("generation")},
+                rows_hint=table.num_rows,
+                on_partition=count_merged,
+                on_whole=look,
+            )
+        )
+        read = seen["read"].sort_by("line_no").to_pylist()
+        rejected = [r for r in read if r["rule"] is not None]
+        accepted = {r["url_key"] for r in read if r["rule"] is None}
+        report.counts = {
+            "lines": len(read),
+            "urls": len(accepted),
+            "injected": len(accepted) - seen["merged"],
+            "merged": seen["merged"],
+            "rejected": len(rejected),
+            "crawldb": outcome.rows["crawldb"],
+        }
+        for row in rejected:
+            report.left_out[row["rule"]] = report.left_out.get(row["rule"], 0) + 1
+        report.details = {
+            "rejected": [
+                {"line": r["line_no"], "url": r["requested"], "rule": r["rule"]} for r in rejected[:MOST_LISTED]
+            ],
+            "notes": [{"line": r["line_no"], "note": r["note"]} for r in read if r["note"]][:MOST_LISTED],
+        }
+        report.messages = outcome.messages
+        for name, count in score.failures.items():
+            report.messages.append(f"scoring rule {name} failed on {count} seeds, which keep their score")
+    return report
+
+
+def _with_filters(settings: Settings, names: tuple[str, ...]) -> Any:
+    import msgspec
+
+    return msgspec.structs.replace(settings.urls, filters=names)

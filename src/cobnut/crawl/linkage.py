@@ -1,0 +1,121 @@
+"""How do links, ranks and anchors come about, and how do they get into the segments?
+
+Not here: the stages themselves (`stages.invertlinks`, `stages.rank`, `stages.updatesegs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cobnut.config.sections import Settings
+from cobnut.crawl.applied import applied_segments, parsed_segments, rows_in
+from cobnut.crawl.reports import StepReport, reporting
+from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.frontier.forgotten import forgotten_of, key_test
+from cobnut.records import catalogue as tables
+from cobnut.stages import invertlinks as invertlinks_stage
+from cobnut.stages import rank as rank_stage
+from cobnut.stages import updatesegs as updatesegs_stage
+from cobnut.storage.layout import CrawlFolder
+from cobnut.storage.parts import PartWriter, part_name
+
+if TYPE_CHECKING:
+    pass
+
+
+def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
+    """Takes the links of segments that the crawldb holds and the linkdb does not into the linkdb."""
+    with reporting(crawl, "invertlinks") as report:
+        linkdb = crawl.table(tables.LINKDB).manifest()
+        done = [entry["segment"] for entry in linkdb.get("applied", [])]
+        known = set(applied_segments(crawl))
+        fresh = [s for s in crawl.segments() if s.name in known and s.name not in set(done)]
+        report.segments = [s.name for s in fresh]
+        if not fresh:
+            report.messages.append("no new segments: the linkdb stays as it is")
+            report.counts = {"linkdb": linkdb.get("rows", 0)}
+            return report
+        hint = sum(rows_in(path) for s in fresh for path in s.part_files(tables.LINKS))
+        outcome = LocalEngine(settings).run(
+            Run(
+                crawl,
+                invertlinks_stage.STAGE,
+                segments=fresh,
+                params={
+                    "max_inlinks": settings.linkdb.max_inlinks,
+                    "ignore_internal": settings.linkdb.ignore_internal,
+                },
+                manifest={"applied": [*({"segment": n} for n in done), *({"segment": s.name} for s in fresh)]},
+                expects={"linkdb": linkdb.get("generation")},
+                rows_hint=hint,
+            )
+        )
+        report.counts = {"links": hint, "linkdb": outcome.rows["linkdb"]}
+        report.messages = outcome.messages
+    return report
+
+
+def rank(crawl: CrawlFolder, settings: Settings) -> StepReport:
+    """Computes link ranks from the links of the segments on disk, and for the other pages from the linkdb."""
+    with reporting(crawl, "rank") as report:
+        segments = parsed_segments(crawl)
+        scoring = settings.scoring
+        report.counts = rank_stage.run_rank(crawl, segments, scoring.rank_damping, scoring.rank_iterations)
+        report.segments = [s.name for s in segments]
+    return report
+
+
+def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
+    """Writes scores and anchors into every parsed segment."""
+    with reporting(crawl, "updatesegs") as report:
+        segments = parsed_segments(crawl)
+        report.segments = [s.name for s in segments]
+        if not segments:
+            report.messages.append("no parsed segments: nothing to do")
+            return report
+        is_forgotten = key_test(forgotten_of(crawl))
+        writers = {s.name: PartWriter(s.folder(tables.LINKED), tables.LINKED, part_name(0)) for s in segments}
+        try:
+            LocalEngine(settings).run(
+                Run(
+                    crawl,
+                    updatesegs_stage.STAGE,
+                    segments=segments,
+                    params={"max_anchors": settings.index.max_anchors},
+                    on_partition=lambda session, p, n: _write_linked(session, writers, is_forgotten),
+                )
+            )
+        except BaseException:
+            for writer in writers.values():
+                writer.abort()
+            raise
+        report.counts = {"pages": sum(w.rows for w in writers.values()), "segments": len(writers)}
+        for writer in writers.values():
+            writer.close()
+    return report
+
+
+def _write_linked(session: Session, writers: dict[str, PartWriter], is_forgotten: Callable[[str], bool]) -> None:
+    """Joins this partition's rows with their anchors, which no portable SQL gathers into lists.
+
+    The words of pages that are to be forgotten say nothing of others any more.
+    """
+    import pyarrow as pa
+
+    anchors: dict[str, list[dict[str, str]]] = {}
+    for batch in session.batches("anchor_rows", "ORDER BY url_key, place"):
+        columns = (batch.column(i).to_pylist() for i in range(3))
+        for key, source, words in zip(*columns, strict=True):
+            if not is_forgotten(source):
+                anchors.setdefault(key, []).append({"from_key": source, "anchor": words})
+    schema = tables.LINKED.schema()
+    for batch in session.batches("linked_rows", "ORDER BY segment, url_key"):
+        lists = [anchors.get(key) for key in batch.column("url_key").to_pylist()]
+        rows = pa.Table.from_batches([batch]).append_column("anchors", pa.array(lists, schema.field("anchors").type))
+        names = rows.column("segment").to_pylist()
+        start = 0
+        for end in range(1, len(names) + 1):
+            if end == len(names) or names[end] != names[start]:
+                writers[names[start]].write(rows.slice(start, end - start).select(schema.names))
+                start = end
