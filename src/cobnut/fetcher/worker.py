@@ -81,6 +81,7 @@ class Worker:
                     run.answered(token, answer)
 
             loop.add_reader(lenient.fd, take_lenient)
+            self._hear()  # what came together with `Begin` has been read already: nothing would wake us for it
             self._until_finished(run, loop)
             run.close(whole=not run.stop_asked)
             self._run = None
