@@ -50,6 +50,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dedup": ("dedup", "9. Decide which of several copies is shown."),
     "merge": ("merge", "10. Make one index out of the segments' indexes."),
     "rollback": ("rollback", "Go back to the previous version of a table."),
+    "forget": ("forget", "Never fetch, keep or show a page, a folder or a host again."),
+    "clean": ("clean", "Remove what is not needed any more, and purge what is to be forgotten."),
     "upgrade": ("upgrade", "Bring a crawl to this program's format version."),
     "plugins": ("plugins", "Show which parts can be chosen by name, and which are active."),
     "bot-page": ("bot_page", "Write the page that tells webmasters about your crawler."),

@@ -29,9 +29,17 @@ def forgotten_of(crawl: CrawlFolder) -> Forgotten:
         return NOTHING_FORGOTTEN
     with version:
         rows = version.read(["kind", "value", "undone_at"]).to_pylist()
-    active = [(row["kind"], row["value"]) for row in rows if row["undone_at"] is None]
+    return _together([(row["kind"], row["value"]) for row in rows if row["undone_at"] is None])
+
+
+def one_entry(kind: str, value: str) -> Forgotten:
+    """One row of the table by itself."""
+    return _together([(kind, value)])
+
+
+def _together(entries: list[tuple[str, str]]) -> Forgotten:
     urls, hosts, prefixes = (
-        tuple(sorted(value for kind, value in active if kind == wanted)) for wanted in (URL, HOST, PREFIX)
+        tuple(sorted(value for kind, value in entries if kind == wanted)) for wanted in (URL, HOST, PREFIX)
     )
     return Forgotten(urls, hosts, prefixes)
 

@@ -98,11 +98,11 @@ class IndexReader:
         found = self._by_term("url_key", url_key, 64)
         return max(found, key=lambda d: d.segment, default=None)
 
-    def doc_keys(self) -> list[str]:
-        """The keys of all documents, in order."""
+    def doc_keys(self, beginning: str = "") -> list[str]:
+        """The keys of all documents, or of those whose keys begin so, in order."""
         if self.doc_count == 0:
             return []
-        alive = self._searcher.terms_with_prefix("doc", "", filter_query=Query.all_query())
+        alive = self._searcher.terms_with_prefix("doc", beginning, filter_query=Query.all_query())
         return [key for key, _ in alive]
 
     def documents(self, segment: str | None = None, batch: int = 1_000) -> Iterator[StoredDocument]:

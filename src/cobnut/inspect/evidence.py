@@ -16,11 +16,13 @@ import msgspec
 
 from cobnut.config.sections import Settings
 from cobnut.errors import CobnutError
+from cobnut.frontier.forgotten import one_entry
 from cobnut.inspect.tables import Selection, engine, engine_errors, one_row, parquet, rows_of_table
 from cobnut.inspect.webdb import with_url
 from cobnut.records import catalogue
 from cobnut.records.columns import Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
+from cobnut.urls.filters import is_forgotten
 from cobnut.urls.hosts import origin_of
 from cobnut.urls.keys import key_to_url
 from cobnut.urls.resolve import UrlForms
@@ -37,6 +39,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     asked: str
     url: UrlForms
     refused_by: str | None
+    forgotten: Row | None
     seed: Row | None
     crawldb: Row | None
     page: Row | None
@@ -63,7 +66,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         """Whether anything at all is known of the URL."""
         return bool(
             self.seed or self.crawldb or self.listed or self.fetched or self.document or self.inlinks
-            or self.redirects_here
+            or self.redirects_here or self.forgotten
         )  # fmt: skip
 
 
@@ -78,7 +81,7 @@ def gather(
     document, index_state = _document(crawl, url)
     key = url.key
     return Evidence(
-        asked=asked, url=url, refused_by=refuses(url.normalized),
+        asked=asked, url=url, refused_by=refuses(url.normalized), forgotten=_forgotten(crawl, url),
         seed=_first(crawl, catalogue.SEEDS, Selection(key=key)),
         crawldb=one_row(crawl, catalogue.CRAWLDB, key, url.bucket),
         page=one_row(crawl, catalogue.PAGES, key, url.bucket),
@@ -96,6 +99,15 @@ def gather(
         stands_for=_stands_for(crawl, key),
         document=document, index_state=index_state, segments_on_disk=len(segments),
     )  # fmt: skip
+
+
+def _forgotten(crawl: CrawlFolder, url: UrlForms) -> Row | None:
+    """The entry by which the page is to be forgotten, the oldest where there are several."""
+    rows = [
+        row for row in crawl.table(catalogue.FORGOTTEN).read().to_pylist()
+        if row["undone_at"] is None and is_forgotten(one_entry(row["kind"], row["value"]))(url.normalized)
+    ]  # fmt: skip
+    return min(rows, key=lambda row: (row["forgotten_at"], row["value"]), default=None)
 
 
 def _first(crawl: CrawlFolder, table: Table, selection: Selection) -> Row | None:

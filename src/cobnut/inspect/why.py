@@ -29,6 +29,8 @@ def story(evidence: Evidence) -> Iterator[str]:
     yield from _entry("URL", evidence)
     yield from _seeds(evidence)
     yield from _discovery(evidence)
+    if evidence.forgotten is not None:
+        yield _line("Forgotten", _told_to_forget(evidence.forgotten))
     yield _line("Filters", _filters(evidence))
     yield from _robots(evidence)
     yield from _crawldb(evidence)
@@ -52,7 +54,15 @@ def verdict(evidence: Evidence) -> str:
     return "It is not in the index: " + _why_not(evidence, row)
 
 
+def _told_to_forget(entry: Row) -> str:
+    what = "" if entry["kind"] == "url" else f", with all of {entry['kind']} {plain(entry['value'], 300)}"
+    why = f": {plain(entry['reason'], 300)}" if entry["reason"] else ""
+    return f"since {_time(entry['forgotten_at'])}{what}{why}"
+
+
 def _why_not(evidence: Evidence, row: Row | None) -> str:
+    if evidence.forgotten is not None:
+        return f"this crawl was told to forget it, {_told_to_forget(evidence.forgotten)}."
     if row is None:
         if evidence.refused_by:
             return f"the filter `{evidence.refused_by}` keeps it out of the crawl."

@@ -127,7 +127,9 @@ def _sources(on_disk: Mapping[str, Path], current: Path | None, former: IndexMan
     """The segments' indexes, and the merged index for the segments that are not on disk any more."""
     sources = [Source(path) for _, path in sorted(on_disk.items())]
     if current is not None and former is not None and set(former.segments) - set(on_disk):
-        sources.insert(0, Source(current, frozenset(former.segments) & frozenset(on_disk)))
+        held = {split_doc_key(key)[1] for key in IndexReader(current).doc_keys()}
+        if held - set(on_disk):
+            sources.insert(0, Source(current, frozenset(former.segments) & frozenset(on_disk)))
     for source in sources:
         check_mergeable(source.path)
     return sources

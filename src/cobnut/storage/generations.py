@@ -92,6 +92,8 @@ class Draft:
             fsync_folder(self.store.path)
             write_atomic(self.store.path / CURRENT, f"{_name(number)}\n".encode())
         with contextlib.suppress(OSError):  # it is published; what cannot be removed now is removed next time
+            if self.parent is not None:
+                os.utime(self.store.path / _name(self.parent))  # its grace time begins now
             self.store.remove_superseded()
         self._lock.release()
         return number
@@ -121,7 +123,7 @@ class GenerationStore:
         try:
             text = (self.path / CURRENT).read_text()
         except FileNotFoundError:
-            return None
+            return self._unrecorded()
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(
                 f"cannot read which generation of {self.what} is current", where=str(self.path / CURRENT)
@@ -134,6 +136,22 @@ class GenerationStore:
                 remedy=f"use `cobnut rollback DIR {self.what}`, or write the newest folder's name into it",
             )  # fmt: skip
         return int(found[1])
+
+    def _unrecorded(self) -> int | None:
+        """Which generation is current where `CURRENT` is missing: none, or the only one there is.
+
+        The first publication may have been killed between the folder's name and `CURRENT`: its generation is complete.
+        Where there are several, only a person can say which one was current.
+        """
+        numbers = self.numbers()
+        if len(numbers) > 1:
+            raise DataError(
+                f"CURRENT of {self.what} is missing, and there are generations {_name(numbers[0])} to "
+                f"{_name(numbers[-1])}",
+                where=str(self.path / CURRENT),
+                remedy=f"write the newest folder's name, {_name(numbers[-1])}, into it",
+            )
+        return numbers[0] if numbers else None
 
     def numbers(self) -> list[int]:
         """Numbers of all complete generations, oldest first."""
@@ -237,6 +255,25 @@ class GenerationStore:
             path = self.path / _name(old)
             if old not in keep and old < number and _age_s(path) >= self.grace_s:
                 _remove_unread(path)
+
+    def surplus(self, keep_previous: bool = True) -> list[int]:
+        """Generations that are not current, and (with `keep_previous`) not to be gone back to, whatever their age."""
+        number = self.current_number()
+        if number is None:
+            return []
+        keep = {number, self.previous(number) if keep_previous else None}
+        return [n for n in self.numbers() if n not in keep]
+
+    def prune(self, keep_previous: bool = True) -> list[int]:
+        """Removes them, but for those that somebody reads, and what killed writers left; numbers of what went."""
+        if not self.path.is_dir():
+            return []
+        with WriterLock(self.path / LOCK, self.what, self.lock_wait_s).acquire():
+            sweep(self.path)
+            wanted = self.surplus(keep_previous)
+            for number in wanted:
+                _remove_unread(self.path / _name(number))
+            return sorted(set(wanted) - set(self.numbers()))
 
 
 def _nothing(what: str) -> WriterLock:

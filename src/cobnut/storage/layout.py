@@ -219,7 +219,7 @@ class CrawlFolder:
                         continue
                     fsync_folder(self.segments_path)
                 return SegmentFolder(target)
-            if name < newest and _seconds(newest) - _seconds(name) > MOST_CLOCK_STEP_S:
+            if name < newest and seconds_of(newest) - seconds_of(name) > MOST_CLOCK_STEP_S:
                 raise DataError(
                     f"the clock stands before the newest segment ({name} < {newest})", where=str(self.segments_path),
                     remedy="set the clock right; segments are applied in the order of their names",
@@ -231,7 +231,7 @@ class CrawlFolder:
         return sweep(self.segments_path)
 
 
-def _seconds(name: str) -> int:
+def seconds_of(name: str) -> int:
     """When a segment was named, in seconds since 1970; what is named otherwise is older than all."""
     try:
         return calendar.timegm(time.strptime(name, "%Y%m%d%H%M%S"))
