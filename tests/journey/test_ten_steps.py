@@ -15,6 +15,7 @@ from cobnut.testing.fakeweb import FakeWeb, SynthWeb
 @pytest.fixture(scope="module")
 def web():
     with FakeWeb(synth=SynthWeb(hosts=4, pages=120, quirks=0, delay=0)) as running:
+        running.site("dead.test", {"/": "".join(f"<a href=/{n}>{n}</a> " for n in range(400))})
         yield running
 
 
@@ -107,11 +108,18 @@ def test_depth_scope_and_limits(web: FakeWeb, tmp_path: Path) -> None:
     hosts = {url.split("/")[2] for url in indexed_urls(shallow)}
     assert hosts == {"s0.synth.test"}
     rows = [json.loads(line) for line in cobnut("read", "crawldb", shallow, "--json").stdout.splitlines()]
-    assert {row["depth"] for row in rows} == {0, 1}
-    assert all(row["status"] == "fetched" for row in rows)
+    assert {row["depth"] for row in rows if row["status"] == "fetched"} == {0, 1}
+    assert {row["depth"] for row in rows if row["status"] == "unfetched"} == {2}
+    deeper = cobnut("crawl", shallow, "--depth", "-1", *to_web(web.port)).stdout  # a greater depth, set later
+    assert "0 pages fetched" not in deeper
+    assert len(indexed_urls(shallow)) > len(rows) / 2
     cobnut("crawl", some, "http://s0.synth.test/", "--max-pages", "10", *to_web(web.port))
     fetched = [json.loads(line) for line in cobnut("read", "crawldb", some, "--json").stdout.splitlines()]
     assert sum(row["status"] == "fetched" for row in fetched) == 10
+    cobnut("crawl", tmp_path / "dead", "http://dead.test/", "--max-pages", "10", *to_web(web.port))
+    assert len(web.requests("dead.test")) > 300, "pages that are not there are no reason to stop early"
+    rounds = list((tmp_path / "dead" / "segments").iterdir())
+    assert len(rounds) < 6, "nor to go on in small steps"
     again = cobnut("crawl", some, "--max-pages", "10", *to_web(web.port)).stdout
     assert "10 pages fetched" in again
     assert "crawl.max_pages" in again

@@ -32,6 +32,7 @@ def summary_lines(summary: Summary, crawl_dir: str) -> Iterator[str]:
         yield f"URLs known: {sum(summary.crawldb.values()):,} ({counted(summary.crawldb, by_size=True)})"
     yield from _reasons("Not fetched, or not as a page", summary.reasons)
     yield from _reasons("Links that did not enter", summary.left_out)
+    yield from _reasons("Known, and held back", summary.held)
     if any(summary.duplicates.values()):
         yield f"Copies not shown: {counted(summary.duplicates, by_size=True)}"
     for line in summary.messages:

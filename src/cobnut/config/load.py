@@ -199,6 +199,10 @@ def line_numbers(text: str) -> dict[str, int]:
     return found
 
 
+_PREFIX = "COBNUT_"
+OTHER_VARIABLES = ("COBNUT_DEBUG", "COBNUT_COMPLETE", "COBNUT_NO_INSTALL")
+"""Variables that are no settings."""
+
 _VARIABLE = re.compile(r"COBNUT_([A-Z0-9]+(?:_[A-Z0-9]+)*)__([A-Z0-9_]+)", re.IGNORECASE)
 
 
@@ -206,6 +210,8 @@ def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterat
     for name in sorted(environ):
         match = _VARIABLE.fullmatch(name)
         if match is None:
+            if name.startswith(_PREFIX) and name not in OTHER_VARIABLES and (near := _nearest_variable(name)):
+                problems.append(f"no setting is called {name}: the nearest known one is {near}")
             continue
         section, key = match[1].lower(), match[2].lower()
         if section in Settings.__struct_fields__:
@@ -215,6 +221,14 @@ def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterat
                 f"no section is called {section!r} ({name}): "
                 f"the nearest known one is {nearest_key(f'{near}.{key}') or near}"
             )
+
+
+def _nearest_variable(name: str) -> str | None:
+    import difflib
+
+    known = [f"{_PREFIX}{key.replace('.', '__').upper()}" for key in known_keys()]
+    close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.85)
+    return close[0] if close else None
 
 
 def _nearest_section(section: str) -> str | None:

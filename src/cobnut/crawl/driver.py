@@ -28,7 +28,13 @@ from cobnut.storage.layout import FETCHED, GENERATED, PARSED, CrawlFolder, Segme
 LONGEST_WAIT_MS = 60_000
 """A crawl waits this long for a host that asked for a pause; hosts that rest longer are left to the next run."""
 
+HELD = ("host_backoff", "max_depth", "min_score", "in_segment")
+"""Why generate holds pages back that a user may wonder about; that they are not due yet is no wonder."""
+
 FRUITLESS_ROUNDS = 3
+
+LEAST_REACH = 200
+"""URLs in a fetchlist of a run with a page limit, at first; it doubles while a round leaves the limit unreached."""
 
 
 class Summary(msgspec.Struct):
@@ -40,6 +46,7 @@ class Summary(msgspec.Struct):
     crawldb: dict[str, int] = {}  # URLs by status
     reasons: dict[str, int] = {}  # URLs by reason, as the crawldb says
     left_out: dict[str, int] = {}  # URLs that did not enter, by rule
+    held: dict[str, int] = {}  # URLs that wait although nothing more is fetched now, by reason
     duplicates: dict[str, int] = {}
     documents: int = 0
     next_due_at: int | None = None
@@ -99,6 +106,7 @@ class _Run:
         self.cpu_started = cpu_seconds()
         self.reasons: dict[str, int] = {}
         self.queue = 0
+        self.reach = LEAST_REACH
         self.stopped = False
 
     def message(self, line: str) -> None:
@@ -163,8 +171,9 @@ class _Run:
         while not self.over():
             top_n = self.settings.crawl.round_pages
             left = self.pages_left()
-            if left is not None:
-                top_n = min(top_n, left)
+            if left is not None:  # many URLs bring no page: the workers hold the limit, not the fetchlist
+                top_n = min(top_n, max(self.reach, 2 * left))
+                self.reach *= 2
             if self.settings.generate.top_n >= 0:
                 top_n = min(top_n, self.settings.generate.top_n)
             segment, report = steps.generate(
@@ -175,6 +184,7 @@ class _Run:
                 if self.wait_for_host(report):
                     continue
                 self.summary.next_due_at = report.details.get("next_due_at")
+                self.summary.held = {n: c for n, c in report.left_out.items() if n in HELD and c}
                 return
             self.queue = report.counts["selected"]
             answered = self.one_segment(segment)
@@ -216,21 +226,24 @@ class _Run:
         if left is not None:
             budget = max(0.0, left) if budget is None else min(budget, max(0.0, left))
 
+        listed = self.queue
+
         def progress(counts: Any) -> None:
             self.summary.pages = before + counts.pages
             self.reasons = _sum(reasons, counts.reasons)
-            self.queue = counts.queued
+            # the workers tell their queues a moment after they have begun
+            self.queue = counts.queued or max(0, listed - counts.pages - sum(counts.reasons.values()))
             self.show(f"round {self.summary.rounds + 1}")
 
         report = steps.fetch(
             self.crawl, self.settings, segment, pool=self.workers.fetch, clock=self.clock, on_progress=progress,
-            should_stop=self.interrupted, deadline_s=budget,
+            should_stop=self.interrupted, deadline_s=budget, max_pages=self.pages_left(),
         )  # fmt: skip
         self.took(report)
-        if segment.state() == GENERATED and self.interrupted():
-            # what came until now is made searchable; the rest is in the next fetchlist
-            segment.set_state(FETCHED, sealed_by="interrupt")
         self.summary.pages = before + report.counts.get("pages", 0)
+        if segment.state() == GENERATED and (self.interrupted() or self.pages_left() == 0):
+            # what came until now is made searchable; the rest is in the next fetchlist
+            segment.set_state(FETCHED, sealed_by="interrupt" if self.stopped else "max_pages")
         self.reasons = _sum(reasons, report.left_out)
         self.queue = 0
 
@@ -270,7 +283,7 @@ class _Run:
                 self.message(line)
         if report.stage in ("updatedb", "generate"):
             for name, count in report.left_out.items():
-                if name.startswith(("filtered_by:", "max_depth")):
+                if name.startswith("filtered_by:"):
                     self.summary.left_out[name] = max(self.summary.left_out.get(name, 0), count)
         return report
 

@@ -83,8 +83,9 @@ def fetch(
     on_progress: Callable[[FetchCounts], None] = lambda counts: None,
     should_stop: Callable[[], bool] = lambda: False,
     deadline_s: float | None = None,
+    max_pages: int | None = None,
 ) -> StepReport:
-    """Fetches a segment, or one part of its fetchlist; starts nothing new after `deadline_s` seconds.
+    """Fetches a segment, or one part of its fetchlist; starts nothing new after `deadline_s` seconds or `max_pages`.
 
     Stopped, the segment stays half fetched, and goes on when it is fetched again.
     """
@@ -99,6 +100,7 @@ def fetch(
         done = run_fetch(
             crawl, segment, settings, pool=pool, part=part, clock=clock.monotonic, on_progress=forward,
             should_stop=should_stop, deadline=None if deadline_s is None else clock.monotonic() + deadline_s,
+            max_pages=max_pages,
         )  # fmt: skip
         report.segments = [segment.name]
         report.counts = {

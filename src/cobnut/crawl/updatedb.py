@@ -80,7 +80,7 @@ def _update_one(
     def count_rules(session: Session, partition: int, of: int) -> None:
         query = "SELECT rule, count(*) FROM targets WHERE rule IS NOT NULL GROUP BY rule"
         for rule, count in session.connection.execute(query).fetchall():
-            name = rule if rule == "max_depth" else f"filtered_by:{rule}"
+            name = f"filtered_by:{rule}"
             refused[name] = refused.get(name, 0) + count
 
     outputs = [o.table for o in updatedb_stage.STAGE.outputs]
@@ -104,7 +104,7 @@ def _update_one(
                 "retry_max": db.retry_max,
                 "retry_delay_s": db.retry_delay_s,
             },
-            context=updatedb_stage.UpdateContext(refusal(crawl, settings, segment), settings.crawl.depth),
+            context=updatedb_stage.UpdateContext(refusal(crawl, settings, segment)),
             manifest={
                 "applied": [
                     *before.get("applied", []),

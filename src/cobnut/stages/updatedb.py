@@ -74,29 +74,25 @@ PARAMS = (
 
 
 class UpdateContext(msgspec.Struct, frozen=True):
-    """What the map step is given: the compiled URL filter (rule name or None), and the depth limit (-1: none)."""
+    """What the map step is given: the compiled URL filter, which names the rule that refuses, or None."""
 
     refuses: Callable[[str], str | None]
-    max_depth: int
 
 
 def admit(batches: Iterable[pa.RecordBatch], context: UpdateContext) -> Iterator[pa.RecordBatch]:
-    """Adds to each linked page the name of the rule that keeps it out; known pages stay whatever the rules say now."""
+    """Adds to each linked page the name of the rule that keeps it out; known pages stay whatever the rules say now.
+
+    A page deeper than `crawl.depth` enters and is held back by generate: a greater depth, set later, finds it.
+    """
     import pyarrow as pa
 
     from cobnut.urls.keys import key_to_url
 
     for batch in batches:
         known = batch.column("is_new").to_pylist()
-        depths = batch.column("depth").to_pylist()
         rules: list[str | None] = []
-        for key, is_new, depth in zip(batch.column("url_key").to_pylist(), known, depths, strict=True):
-            if not is_new:
-                rules.append(None)
-            elif 0 <= context.max_depth < depth:
-                rules.append("max_depth")
-            else:
-                rules.append(context.refuses(key_to_url(key)))
+        for key, is_new in zip(batch.column("url_key").to_pylist(), known, strict=True):
+            rules.append(context.refuses(key_to_url(key)) if is_new else None)
         yield pa.RecordBatch.from_arrays(
             [*batch.columns, pa.array(rules, pa.string())], names=[*batch.schema.names, "rule"]
         )

@@ -26,9 +26,11 @@ import cobnut
 from cobnut.errors import CobnutError, DataError, InputError
 from cobnut.records.catalogue import FORMAT_VERSION
 from cobnut.storage.files import (
+    cannot_read,
     fsync_folder,
     fsync_tree,
     io_errors,
+    not_allowed,
     read_json,
     remove_tree,
     sweep,
@@ -124,6 +126,8 @@ class GenerationStore:
             text = (self.path / CURRENT).read_text()
         except FileNotFoundError:
             return self._unrecorded()
+        except PermissionError:
+            raise not_allowed(self.path / CURRENT) from None
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(
                 f"cannot read which generation of {self.what} is current", where=str(self.path / CURRENT)
@@ -182,7 +186,7 @@ class GenerationStore:
                     remedy=f"use `cobnut rollback DIR {self.what}`",
                 ) from None  # fmt: skip
             except OSError as error:
-                raise DataError(f"cannot be read ({error.strerror})", where=str(path / MANIFEST)) from error
+                raise cannot_read(path / MANIFEST, error) from error
             fcntl.flock(fd, fcntl.LOCK_SH)
             if not path.exists():  # removed between the two lines: a newer one is current by now
                 os.close(fd)

@@ -3,7 +3,7 @@
 A URL has three forms:
 
 * `url`: as found and resolved, with only the encoding that HTTP demands. This is what is requested. It keeps its
-  user info and every escape as the page had it (a signed URL breaks when `%27` becomes `'`).
+  every escape as the page had it (a signed URL breaks when `%27` becomes `'`), but without user info.
 * `normalized`: the WHATWG form with the configured rules applied (`normalizers`). Shown and compared.
 * `key`: the reversed-host form (`keys`), one-to-one with `normalized`. Sorted and joined by.
 
@@ -99,6 +99,8 @@ def _kept(url: str | None) -> str | None:
         return None
     if "#" in url:
         url = without_fragment(url)
+    if "@" in url and is_web(url) and (parts := split(url))[1]:  # user info is not kept: a password, or a trick
+        url = f"{parts[0]}://{''.join(parts[2:])}"
     return url if len(url) <= MAX_URL_CHARS else None
 
 

@@ -152,3 +152,19 @@ def test_lines_of_dotted_keys_are_found() -> None:
         "crawl": 2,
         "crawl.depth": 3,
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["COBNUT_FETCHER_DELAY_S", "COBNUT__FETCHER__DELAY_S", "COBNUT_FETCHER__DELAYS", "cobnut_fetcher_delay"]
+)
+def test_a_variable_nearly_a_setting_is_told(name):
+    """The likeliest slip, one underscore for two, would crawl faster than its author meant."""
+    if not name.startswith("COBNUT_"):
+        load_settings(None, environ={name: "4"})  # other letters, other programs
+        return
+    with pytest.raises(InputError, match=r"COBNUT_FETCHER__DELAY_S|fetcher\.delay_s"):
+        load_settings(None, environ={name: "4"})
+
+
+def test_variables_of_other_meaning_are_left_alone():
+    load_settings(None, environ={"COBNUT_DEBUG": "1", "COBNUT_NO_INSTALL": "1", "COBNUT_FOO": "x"})

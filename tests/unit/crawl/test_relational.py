@@ -543,8 +543,9 @@ def test_depth_and_filters_keep_new_pages_out_and_known_ones_in(crawl):
                link(B, deep, 0, from_depth=1, contribution=1)],
     )  # fmt: skip
     report = updatedb(crawl, settings)
-    assert report.left_out == {"filtered_by:scope": 1, "max_depth": 1}
-    assert set(rows(crawl, tables.CRAWLDB)) == {key(u) for u in (A, B, C)}
+    assert report.left_out == {"filtered_by:scope": 1}
+    assert set(rows(crawl, tables.CRAWLDB)) == {key(u) for u in (A, B, C, deep)}, "depth holds back in generate"
+    assert generate(crawl, settings)[1].left_out["max_depth"] == 1
     assert (row(crawl, C)["score"], row(crawl, C)["depth"]) == (2, 1), "known: only the score and the depth"
     assert set(rows(crawl, tables.PAGES)) >= {key(A), key(B)}
     assert key(D) not in rows(crawl, tables.PAGES)

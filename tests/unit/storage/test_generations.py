@@ -210,3 +210,25 @@ def test_readers_meet_a_whole_generation_while_others_are_published(store):
         thread.join()
     assert problems == []
     assert len(seen) > 1
+
+
+def test_a_missing_current_is_no_empty_table(store):
+    """Writing on would take the rows for gone and remove their generations."""
+    publish(store, "one")
+    publish(store, "two")
+    (store.path / CURRENT).unlink()
+    for ask in (store.current, store.begin):
+        with pytest.raises(DataError, match="g000002") as error:
+            ask()
+        assert CURRENT in error.value.line()
+    assert store.numbers() == [1, 2]
+    (store.path / CURRENT).write_text("g000002\n")
+    assert data(store)[0] == "two"
+
+
+def test_the_first_publication_killed_before_current_counts(store):
+    publish(store, "one")
+    (store.path / CURRENT).unlink()
+    assert store.current_number() == 1
+    assert data(store)[0] == "one"
+    assert publish(store, "two") == 2

@@ -38,7 +38,9 @@ BASE = "http://example.org/dir/page.html?q#top"
         ("/a|b", "http://example.org/a|b"),
         ("/%7e%27%28%3A", "http://example.org/%7e%27%28%3A"),
         ("/a?", "http://example.org/a?"),
-        ("http://u:p@h/", "http://u:p@h/"),
+        ("http://u:p@h/", "http://h/"),
+        ("//u@h/a@b", "http://h/a@b"),
+        ("mailto:u@h", "mailto:u@h"),
     ],
 )
 def test_references(href: str, url: str) -> None:
@@ -159,7 +161,7 @@ def test_forms_travel_between_processes() -> None:
     assert made is not None
     assert pickle.loads(pickle.dumps(made)) == made
     assert (made.url, made.normalized, made.host) == (
-        "http://User@example.org/%7e",
+        "http://example.org/%7e",
         "http://example.org/~",
         "example.org",
     )
