@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rollback": ("rollback", "Go back to the previous version of a table."),
     "forget": ("forget", "Never fetch, keep or show a page, a folder or a host again."),
     "clean": ("clean", "Remove what is not needed any more, and purge what is to be forgotten."),
+    "backup": ("backup", "Copy a crawl whole, even while it is at work."),
     "upgrade": ("upgrade", "Bring a crawl to this program's format version."),
     "plugins": ("plugins", "Show which parts can be chosen by name, and which are active."),
     "bot-page": ("bot_page", "Write the page that tells webmasters about your crawler."),

@@ -29,14 +29,11 @@ from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.storage.files import TEMPORARY_PREFIX, remove_tree, write_atomic
 from cobnut.storage.generations import GenerationStore
-from cobnut.storage.layout import PARSED, CrawlFolder, SegmentFolder, seconds_of
+from cobnut.storage.layout import PARSED, PURGING, CrawlFolder, SegmentFolder, seconds_of
 from cobnut.storage.locks import owner_of
 from cobnut.storage.tables import batches_of
 from cobnut.urls.filters import NOTHING_FORGOTTEN
 from cobnut.urls.keys import key_to_url
-
-PURGING = ".purging"
-"""A file in the crawl's folder while its indexes are to be made again without what was purged."""
 
 REPORTS_S = 30 * 86_400
 NAMED = 3

@@ -34,6 +34,8 @@ from cobnut.storage.tables import TableStore
 SETTINGS_FILE = "cobnut.toml"
 STATE_FILE = "state.json"
 CRAWL_LOCK = ".lock"
+PURGING = ".purging"
+"""A file in the crawl's folder while its indexes are to be made again without what was purged."""
 
 MOST_CLOCK_STEP_S = 100
 """A clock set back by no more than this is waited for."""
