@@ -184,6 +184,16 @@ def test_overwrite_begins_anew(known):
     assert (told["discovered_via"], told["discovered_at"]) == ("link", pages["discovered_at"])
 
 
+def test_overwrite_keeps_what_is_stored_of_the_page(known):
+    """What was shown stays so until the page is fetched again; what was taken back stays hidden."""
+    crawl, _, pages = known
+    write_table(crawl, tables.PAGES, [{**pages, "segment": FIRST, "warc_file": "w", "warc_offset": 7, "checked_at": 5}])
+    inject(crawl, SEED, at=START_MS + 1, overwrite=True)
+    told = row(crawl, A, tables.PAGES)
+    assert (told["segment"], told["warc_file"], told["warc_offset"], told["checked_at"]) == (FIRST, "w", 7, 5)
+    assert (told["etag"], told["last_modified"]) == (None, None)
+
+
 def test_update_renews_what_the_seed_says(known):
     crawl, crawldb, _ = known
     inject(crawl, SEED, update=True)
@@ -434,6 +444,82 @@ def test_a_segment_is_applied_once(crawl):
     assert {t: (crawl.table(t).manifest(), rows(crawl, t)) for t in before} == before
     write_part(segment.folder(tables.LINKS), tables.LINKS, "part-99999", [rows_of(tables.LINKS, [link(A, C, 1)])])
     assert "has changed since" in updatedb(crawl, segments=[FIRST]).messages[1]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "stands"),
+    [("gone", "http_404", False), ("gone", "http_410", False), ("denied", "robots_denied", False),
+     ("redirect_perm", None, False), ("redirect_temp", None, False),
+     ("retry", "timeout", True), ("retry", "http_503", True), ("not_modified", None, True)],
+)  # fmt: skip
+def test_a_full_answer_stands_until_the_page_takes_it_back(crawl, outcome, reason, stands):
+    """Validators are kept with it: a page that comes back is asked for in full."""
+    inject(crawl, A)
+    write_segment(crawl, FIRST, fetchlist=[page(A)], fetched=[success(A, etag='"e"', warc_file="w", warc_offset=7)],
+                  parsed=[parsed(A)])  # fmt: skip
+    updatedb(crawl)
+    write_segment(crawl, SECOND, fetchlist=[page(A)], fetched=[
+        page(A, outcome=outcome, reason=reason, fetched_at=START_MS + DAY_MS,
+             redirect_key=key(B) if outcome.startswith("redirect") else None)
+    ])  # fmt: skip
+    updatedb(crawl)
+    told = row(crawl, A, tables.PAGES)
+    full = (FIRST, "w", 7, '"e"') if stands else (None, None, None, None)
+    assert (told["segment"], told["warc_file"], told["warc_offset"], told["etag"]) == full
+    assert told["checked_at"] == START_MS + DAY_MS
+    assert (told["redirect_key"] is not None) == outcome.startswith("redirect")
+
+
+def checked(crawl, *ages_s):
+    """Pages http://a.example/0, /1 … tried so long before START_MS; their rows of crawldb."""
+    urls = [f"{A}{n}" for n in range(len(ages_s))]
+    inject(crawl, *urls)
+    write_table(crawl, tables.PAGES, [
+        {**r, "checked_at": None if age is None else START_MS - age * 1000}
+        for r, age in zip((row(crawl, u, tables.PAGES) for u in urls), ages_s, strict=True)
+    ])  # fmt: skip
+    return urls
+
+
+def due(crawl, urls, *in_s):
+    write_table(crawl, tables.CRAWLDB, [
+        {**row(crawl, u), "due_at": START_MS + s * 1000, "interval_s": 86_400} for u, s in zip(urls, in_s, strict=True)
+    ])  # fmt: skip
+
+
+def listed(crawl, **more):
+    segment, _ = generate(crawl, **more)
+    return [] if segment is None else [r["url"].rpartition("/")[2] for r in fetchlist(segment)]
+
+
+def test_a_run_takes_what_is_nearly_due_once(crawl):
+    """A tenth of the interval; a step by itself takes what is due and no more."""
+    urls = checked(crawl, 90_000, 90_000, 90_000, -1, None)
+    due(crawl, urls, 0, 8_640, 8_641, 8_640, 8_640)
+    assert sorted(listed(crawl, begun_ms=START_MS)) == ["0", "1"]
+
+
+def test_a_step_by_itself_takes_what_is_due(crawl):
+    urls = checked(crawl, 90_000, 90_000, 90_000)
+    due(crawl, urls, 0, 8_640, -5)
+    assert sorted(listed(crawl)) == ["0", "2"]
+
+
+def test_refresh_takes_all_that_was_not_tried_since_the_run_began(crawl):
+    urls = checked(crawl, 90_000, 1, 0, -1, 90_000)
+    due(crawl, urls, 86_400, 86_400, 86_400, 86_400, 10**9)
+    assert sorted(listed(crawl, begun_ms=START_MS, refresh=True)) == ["0", "1", "4"]
+
+
+def test_refresh_obeys_the_pause_a_host_asked_for(crawl):
+    urls = checked(crawl, 90_000)
+    due(crawl, urls, 86_400)
+    write_table(crawl, tables.HOSTDB, [
+        {"host": "a.example", "bucket": page(A)["bucket"], "next_fetch_at": START_MS + 5_000}
+    ])  # fmt: skip
+    segment, report = generate(crawl, begun_ms=START_MS, refresh=True)
+    assert segment is None
+    assert report.details["host_ready_at"] == START_MS + 5_000
 
 
 def test_segments_are_applied_in_name_order(crawl):

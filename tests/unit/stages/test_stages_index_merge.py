@@ -173,6 +173,38 @@ def test_duplicates_and_pages_that_went_are_not_shown_and_come_back(crawl: Crawl
     assert [n for n, _ in shown(crawl)] == ["copy", "gone", "hidden", "kept", "missing"]
 
 
+def test_what_a_later_answer_took_back_stays_hidden(crawl: CrawlFolder) -> None:
+    """Whatever the crawldb says of the last, failed visit: `pages` says which full answer still stands."""
+    first, second = "20260101000000", "20260102000000"
+    segment(crawl, first, [page(n) for n in ("stands", "went", "hidden", "never", "later")])
+    hidden = page("hidden", noindex=True)
+    segment(crawl, second, [hidden, page("again")])
+    failed = {"host": "example.org", "status": "unfetched", "reason": "timeout"}
+    names = ("stands", "went", "hidden", "never", "later")
+    publish(crawl, tables.CRAWLDB, [{"url_key": f"org,example)/{n}", **failed} for n in names])
+    full = [("stands", 5, first), ("went", 5, None), ("hidden", 5, second), ("never", None, None),
+            ("later", 5, "20260103000000"), ("again", 5, first)]  # fmt: skip
+    publish(crawl, tables.PAGES, [
+        {"url_key": f"org,example)/{n}", "host": "example.org", "checked_at": at, "segment": s} for n, at, s in full
+    ])  # fmt: skip
+    index_and_merge(crawl)
+    # the later answer of one is not indexed yet: until then the former is shown
+    assert [n for n, _ in shown(crawl)] == ["again", "later", "never", "stands"]
+
+
+def test_segments_that_went_leave_no_trace_when_nothing_of_them_is_shown(crawl: CrawlFolder) -> None:
+    segment(crawl, "20260101000000", [page("a")])
+    segment(crawl, "20260102000000", [page("a", text="new")])
+    index_and_merge(crawl)
+    shutil.rmtree(crawl.segments_path / "20260101000000")
+    run_merge(crawl, SETTINGS, clock=CLOCK)
+    assert shown(crawl) == [("a", "20260102000000")]
+    current = crawl.index_generations().current()
+    assert current is not None
+    with current:
+        assert tuple(current.manifest["segments"]) == ("20260102000000",)
+
+
 def test_after_merging_every_segment_may_go(crawl: CrawlFolder) -> None:
     segment(crawl, "20260101000000", [page("a"), page("b")])
     segment(crawl, "20260102000000", [page("b"), page("c")])

@@ -68,6 +68,33 @@ def test_superseded_ones_stay_for_the_grace_time(tmp_path):
     assert len(folders(store)) == 4
 
 
+def test_the_grace_time_begins_when_another_takes_its_place(tmp_path):
+    """However long it was current: who has just read its name finds it."""
+    store = GenerationStore(tmp_path / "things", "things", grace_s=3600)
+    publish(store, "a")
+    os.utime(store.path / "g000001", (0, 0))
+    publish(store, "b")
+    publish(store, "c")
+    assert folders(store) == ["g000001", "g000002", "g000003"]
+
+
+def test_pruning_takes_all_that_nobody_reads_or_can_go_back_to(tmp_path):
+    store = GenerationStore(tmp_path / "things", "things", grace_s=3600)
+    for text in "abcd":
+        publish(store, text)
+    (store.path / ".tmp-generation-1-deadbeef").mkdir()
+    assert store.surplus() == [1, 2]
+    with store.current() as reader:
+        assert store.prune() == [1, 2]
+        assert folders(store) == ["g000003", "g000004"]
+        publish(store, "e")
+        assert store.prune(keep_previous=False) == [3]
+        assert reader.path.exists()
+    assert store.prune(keep_previous=False) == [4]
+    assert data(store) == ("e", "e", 5)
+    assert GenerationStore(tmp_path / "none", "none").prune() == []
+
+
 def test_none_goes_under_a_reader(store):
     publish(store, "a")
     reader = store.current()

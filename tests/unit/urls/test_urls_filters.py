@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cobnut.config.sections import UrlSettings
 from cobnut.errors import InputError
-from cobnut.urls.filters import FILTERS, Scope, compile_filter, has_repetition
+from cobnut.urls.filters import FILTERS, Forgotten, Scope, compile_filter, has_repetition
 from cobnut.urls.resolve import normalize
 
 WEB = Scope("web")
@@ -177,3 +177,42 @@ def test_no_url_raises(text: str) -> None:
     url = normalize("http://h/" + text)
     if url is not None:
         assert accept(url) != "scope"
+
+
+GONE = Forgotten(
+    ("http://h/a?b", "https://h/only"), ("gone.test",), ("http://h/folder/", "https://h:8443/x", "http://p.test/")
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "refused"),
+    [
+        ("http://h/a?b", True),
+        ("http://h/a", False),
+        ("http://h/a?bc", False),
+        ("https://h/a?b", False),  # a URL is exactly that one
+        ("http://h/only", False),
+        ("http://gone.test/", True),
+        ("https://gone.test:81/x", True),
+        ("http://www.gone.test/", False),
+        ("http://gone.test.evil/", False),
+        ("http://h/folder/", True),
+        ("https://h/folder/x?y", True),  # at their own ports http and https are one
+        ("http://h:81/folder/x", False),
+        ("http://h/folder", False),
+        ("https://h:8443/xyz", True),
+        ("http://h:8443/xyz", False),
+        ("https://p.test/any", True),
+        ("http://p.test:80x/", False),
+    ],
+)
+def test_what_is_forgotten(url: str, refused: bool) -> None:
+    scope = Scope("web", forgotten=GONE)
+    assert refusal(url, scope, filters=()) == ("forgotten" if refused else None)
+    assert refusal(url, WEB, filters=()) is None
+
+
+def test_what_is_forgotten_is_told_before_all_other_rules() -> None:
+    assert refusal("http://gone.test/x.jpg", Scope("web", forgotten=GONE)) == "forgotten"
+    assert refusal("http://h/x.jpg", Scope("web", forgotten=GONE)) == "suffix"
+    assert not Forgotten()
