@@ -23,6 +23,8 @@ from cobnut.errors import CobnutError, DataError, MachineError
 TEMPORARY_PREFIX = ".tmp-"
 """Names that begin so are unfinished work; whoever holds the writer's lock of the folder may remove them."""
 
+NOT_ALLOWED = {errno.EACCES, errno.EPERM}
+
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -108,7 +110,37 @@ def read_json(path: Path) -> Any:
             f"damaged JSON ({error})", where=str(path), remedy="restore it, or use `cobnut rollback`"
         ) from error
     except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})", where=str(path)) from error
+        raise cannot_read(path, error) from error
+
+
+def cannot_read(path: Path, error: OSError) -> CobnutError:
+    """The clear error for a file that cannot be opened for reading: not allowed is no damage."""
+    if error.errno in NOT_ALLOWED:
+        return not_allowed(path)
+    return DataError(f"cannot be read ({error.strerror or error})", where=str(path))
+
+
+def not_allowed(path: Path) -> MachineError:
+    """The clear error for what the user may not read."""
+    return MachineError("it may not be read", where=str(path), remedy="run this as a user who may read it")
+
+
+def unreadable(path: Path) -> Path | None:
+    """The first of a folder and the files right in it (or a file alone) that the user may not read."""
+    try:
+        if not path.is_dir():
+            with open(path, "rb"):
+                return None
+        for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+            if entry.is_file() and not entry.name.endswith(".lock"):
+                path = Path(entry.path)
+                with open(path, "rb"):
+                    pass
+    except PermissionError:
+        return path
+    except OSError:
+        return None
+    return None
 
 
 def link_or_copy(source: Path, target: Path) -> None:
