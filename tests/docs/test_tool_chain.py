@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = [*(ROOT / "scripts" / name for name in ("test", "check", "bench", "docs", "try", "package")), ROOT / ".ci/run"]
+SCRIPTS = [
+    *(ROOT / "scripts" / name for name in ("test", "check", "bench", "docs", "try", "package")),
+    ROOT / ".ci/run",
+]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
