@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from cobnut.errors import DataError, MachineError
+from cobnut.errors import DataError
+from cobnut.index.damage import remedy
 from cobnut.records.catalogue import FORMAT_VERSION
-from cobnut.storage.files import write_json
+from cobnut.storage.files import not_allowed, write_json
 
 NAME = "manifest.json"
 
@@ -53,9 +54,9 @@ def read_manifest(folder: Path) -> IndexManifest:
             "no index", where=str(folder), remedy="make one with `cobnut index` and `cobnut merge`"
         ) from None
     except PermissionError:
-        raise MachineError("the index may not be read", where=str(folder)) from None
+        raise not_allowed(path) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
-        raise DataError(f"the index's manifest is damaged ({error})", where=str(path), remedy="index again") from None
+        raise DataError(f"the index's manifest is damaged ({error})", where=str(path), remedy=remedy(folder)) from None
     if manifest.format_version > FORMAT_VERSION:
         raise DataError(
             f"the index has format version {manifest.format_version}, this program knows up to {FORMAT_VERSION}",

@@ -23,6 +23,7 @@ import tantivy
 from cobnut.config.sections import IndexSettings, MiB
 from cobnut.errors import DataError, MachineError
 from cobnut.index import schema as cut
+from cobnut.index.damage import fault, is_panic, remedy
 from cobnut.index.manifest import read_manifest
 from cobnut.index.writer import IndexStats, count, read_meta, seal
 from cobnut.storage.files import io_errors, link_or_copy, remove_tree, temporary_name, write_atomic
@@ -71,6 +72,13 @@ def merge_indexes(
                 _compact(target, settings)
     except ValueError as error:
         raise MachineError(f"the indexes could not be merged ({error})", where=str(target)) from error
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        for source in wanted:
+            if (broken := fault(source.path)) is not None:
+                raise broken from None
+        raise RuntimeError(f"the search engine broke off ({str(error)[:200]})") from None
     finally:
         for path in reduced:
             remove_tree(path)
@@ -82,7 +90,7 @@ def check_mergeable(path: Path) -> Any:
     manifest = read_manifest(path)
     if manifest.schema_digest != cut.SCHEMA_DIGEST:
         raise DataError(
-            "the index was made with other fields and cannot be merged", where=str(path), remedy="index again"
+            "the index was made with other fields and cannot be merged", where=str(path), remedy=remedy(path)
         )
     return manifest
 
@@ -94,14 +102,14 @@ def link_segments(target: Path, sources: Iterable[Path]) -> None:
     for source in sources:
         theirs = read_meta(source)
         if theirs.get("schema") != meta.get("schema"):
-            raise DataError("the index has other fields", where=str(source), remedy="index again")
+            raise DataError("the index has other fields", where=str(source), remedy=remedy(source))
         meta["opstamp"] = max(meta.get("opstamp", 0), theirs.get("opstamp", 0))
         for segment in theirs["segments"]:
             fresh = uuid.uuid4()
             old = segment["segment_id"].replace("-", "")
             names = [name for name in os.listdir(source) if name.startswith(old + ".")]
             if not names and segment["max_doc"]:
-                raise DataError("files of the index are missing", where=str(source), remedy="index again")
+                raise DataError("files of the index are missing", where=str(source), remedy=remedy(source))
             for name in names:
                 new = fresh.hex + name[len(old) :]
                 link_or_copy(source / name, target / new)

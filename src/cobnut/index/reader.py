@@ -11,20 +11,29 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import tantivy
 from tantivy import Occur, Query
 
-from cobnut.errors import DataError
+from cobnut.errors import CobnutError, DataError, MachineError
 from cobnut.index import schema as cut
 from cobnut.index.clauses import Candidate, Clause, FieldWeights, IndexQuery
+from cobnut.index.damage import damage, damaged_file, fault, is_panic, remedy
 from cobnut.index.document import StoredDocument, decode
 from cobnut.index.manifest import IndexManifest, read_manifest
 
 _LONGEST_ROW = 12  # words that are looked for in a row
 _PHRASE_FIELDS = ("title", "headings", "body", "anchors", "url")
+_LOCK = ".tantivy-meta.lock"
+
+CHECKED_BYTES = 32 * 1024 * 1024
+"""An index up to this size is checked whole when it is opened, which takes some hundredths of a second; of a larger one
+the faults are found when a search meets them.
+"""
 
 
 class IndexReader:
@@ -37,17 +46,41 @@ class IndexReader:
             raise DataError(
                 "the index was made with other fields than this program reads",
                 where=str(folder),
-                remedy="index again",
+                remedy=remedy(folder),
             )
-        try:
-            self._links = None if os.access(folder, os.W_OK) else _linked_folder(folder)
+        self._fault: CobnutError | None = None
+        with self._guard(opening=True):
+            if (broken := damaged_file(folder, CHECKED_BYTES)) is not None:
+                raise damage(folder, broken.name)
+            self._links = None if _may_lock(folder) else _linked_folder(folder)
             index = cut.register(tantivy.Index.open(str(folder if self._links is None else self._links.name)))
             index.config_reader("manual")
             self._searcher = index.searcher()
-        except (ValueError, OSError) as error:
-            line = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise DataError(f"the index is damaged ({line})", where=str(folder), remedy="index again") from None
         self._schema = index.schema
+
+    @contextmanager
+    def _guard(self, opening: bool = False) -> Iterator[None]:
+        """Makes one clear error of what the engine says, or how it breaks off, when files are damaged or closed."""
+        if self._fault is not None:  # looking for it again and again would cost a server dear
+            raise type(self._fault)(self._fault.what, where=self._fault.where, remedy=self._fault.remedy)
+        try:
+            yield
+        except CobnutError:
+            raise
+        except (ValueError, TypeError, OSError, msgspec.MsgspecError) as error:
+            self._fault = fault(self.folder)
+            if self._fault is None and opening:
+                self._fault = damage(self.folder, str(error))
+            if self._fault is None:
+                raise
+            raise self._fault from None
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            self._fault = fault(self.folder)
+            if self._fault is None:
+                raise RuntimeError(f"the search engine broke off ({str(error)[:200]})") from None
+            raise self._fault from None
 
     @property
     def doc_count(self) -> int:
@@ -71,27 +104,32 @@ class IndexReader:
         """
         if self.doc_count == 0:
             return [], 0
-        return self._run(self._compile(query, weights, any_word, least), limit)
+        with self._guard():
+            return self._run(self._compile(query, weights, any_word, least), limit)
 
     def find_exact(self, form: str, limit: int) -> list[tuple[int, int]]:
         """Places of documents with this whole title, anchor or URL name (see `schema.exact_form`)."""
         query = Query.term_query(self._schema, "exact", form, index_option="basic")
-        hits = self._searcher.search(query, limit, count=False).hits
+        with self._guard():
+            hits = self._searcher.search(query, limit, count=False).hits
         return [(place.segment_ord, place.doc) for _, place in hits]
 
     def frequency(self, word: str) -> int:
         """How many documents hold a word in their text; deleted ones may be counted."""
-        count: int = self._searcher.doc_freq("body", word)
+        with self._guard():
+            count: int = self._searcher.doc_freq("body", word)
         return count
 
     def numbers(self, names: Sequence[str], candidates: Sequence[Candidate]) -> list[list[int]]:
         """Some fast fields of some candidates, one list a field."""
         places = [tantivy.DocAddress(*candidate.place) for candidate in candidates]
-        return [self._searcher.fast_field_values(name, places) for name in names]
+        with self._guard():
+            return [self._searcher.fast_field_values(name, places) for name in names]
 
     def document(self, place: tuple[int, int]) -> StoredDocument:
         """The stored document at a place."""
-        return decode(self._searcher.doc(tantivy.DocAddress(*place)).get_first("blob"))
+        with self._guard():
+            return self._stored(tantivy.DocAddress(*place))
 
     def get(self, url_key: str) -> StoredDocument | None:
         """The document of a URL (its newest version, when an index holds several)."""
@@ -102,7 +140,8 @@ class IndexReader:
         """The keys of all documents, or of those whose keys begin so, in order."""
         if self.doc_count == 0:
             return []
-        alive = self._searcher.terms_with_prefix("doc", beginning, filter_query=Query.all_query())
+        with self._guard():
+            alive = self._searcher.terms_with_prefix("doc", beginning, filter_query=Query.all_query())
         return [key for key, _ in alive]
 
     def documents(self, segment: str | None = None, batch: int = 1_000) -> Iterator[StoredDocument]:
@@ -112,9 +151,10 @@ class IndexReader:
         query = Query.all_query() if segment is None else self._term("segment", segment)
         offset = 0
         while True:
-            hits = self._searcher.search(query, batch, count=False, offset=offset).hits
-            for _, place in hits:
-                yield decode(self._searcher.doc(place).get_first("blob"))
+            with self._guard():
+                hits = self._searcher.search(query, batch, count=False, offset=offset).hits
+                found = [self._stored(place) for _, place in hits]
+            yield from found
             if len(hits) < batch:
                 return
             offset += batch
@@ -122,8 +162,12 @@ class IndexReader:
     def _by_term(self, field: str, value: str, limit: int) -> list[StoredDocument]:
         if self.doc_count == 0:
             return []
-        hits = self._searcher.search(self._term(field, value), limit, count=False).hits
-        return [decode(self._searcher.doc(place).get_first("blob")) for _, place in hits]
+        with self._guard():
+            hits = self._searcher.search(self._term(field, value), limit, count=False).hits
+            return [self._stored(place) for _, place in hits]
+
+    def _stored(self, place: tantivy.DocAddress) -> StoredDocument:
+        return decode(self._searcher.doc(place).get_first("blob"))
 
     def _term(self, field: str, value: str) -> Query:
         return Query.term_query(self._schema, field, value, index_option="basic")
@@ -179,11 +223,24 @@ class IndexReader:
         return Query.disjunction_max_query(queries, weights.tie)
 
 
+def _may_lock(folder: Path) -> bool:
+    """May the engine make, or take, its lock file in the folder? What left it there may have been another user."""
+    lock = folder / _LOCK
+    return os.access(folder, os.W_OK) and (not lock.exists() or os.access(lock, os.W_OK))
+
+
 def _linked_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
     """A temporary folder of links: the engine makes a lock file where it opens an index, which may be read-only."""
-    links = tempfile.TemporaryDirectory(prefix="cobnut-index-")
+    try:
+        links = tempfile.TemporaryDirectory(prefix="cobnut-index-")
+    except OSError as error:
+        raise MachineError(
+            f"no temporary folder can be made ({error.strerror or error})",
+            remedy="set TMPDIR to a folder you may write to",
+        ) from None
     for entry in os.scandir(folder):
-        os.symlink(os.path.abspath(entry.path), os.path.join(links.name, entry.name))
+        if not entry.name.endswith(".lock"):
+            os.symlink(os.path.abspath(entry.path), os.path.join(links.name, entry.name))
     return links
 
 

@@ -19,13 +19,14 @@ import msgspec
 import tantivy
 
 from cobnut.config.sections import IndexSettings, MiB
-from cobnut.errors import DataError, MachineError
+from cobnut.errors import MachineError
 from cobnut.index import schema as cut
+from cobnut.index.damage import damage
 from cobnut.index.document import Document, clipped, doc_key, encode, stored
 from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.manifest import IndexManifest, write_manifest
 from cobnut.records.catalogue import FORMAT_VERSION
-from cobnut.storage.files import fsync_tree, machine_error
+from cobnut.storage.files import fsync_tree, machine_error, not_allowed
 from cobnut.text.cjk import spaced_bigrams
 
 _FEW = 2_000  # documents up to which one thread makes one index segment
@@ -114,8 +115,10 @@ def read_meta(folder: Path) -> dict[str, Any]:
     try:
         meta: dict[str, Any] = msgspec.json.decode(path.read_bytes())
         meta["segments"]
+    except PermissionError:
+        raise not_allowed(path) from None
     except (OSError, msgspec.MsgspecError, KeyError, TypeError) as error:
-        raise DataError(f"the index is damaged ({error})", where=str(path), remedy="index again") from None
+        raise damage(folder, f"{path.name}: {error}") from None
     return meta
 
 

@@ -14,6 +14,7 @@ from cobnut.errors import DataError, InputError
 from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.reader import IndexReader
 from cobnut.search.searcher import IndexSource, Searcher
+from cobnut.storage.files import not_allowed
 from cobnut.storage.generations import CURRENT, Generation, GenerationStore
 from cobnut.storage.layout import SETTINGS_FILE
 
@@ -101,6 +102,13 @@ def find_source(path: Path, *, missing_ok: bool = False) -> IndexSource:
         raise InputError("no such folder", where=str(path), remedy="name a crawl or an index folder")
     if not path.is_dir():
         raise InputError("not a folder", where=str(path), remedy="name a crawl or an index folder")
+    try:
+        os.scandir(path).close()
+        os.stat(path / CURRENT)
+    except PermissionError:
+        raise not_allowed(path) from None
+    except OSError:
+        pass
     if (path / CURRENT).exists():
         return GenerationSource(path)
     if (path / MANIFEST).exists():

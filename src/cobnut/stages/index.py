@@ -20,11 +20,13 @@ import msgspec
 import xxhash
 
 from cobnut.config.sections import IndexSettings, Settings
+from cobnut.errors import DataError
+from cobnut.index.damage import damaged_file
 from cobnut.index.document import Document
 from cobnut.index.manifest import NAME as MANIFEST
-from cobnut.index.manifest import read_manifest
+from cobnut.index.manifest import IndexManifest, read_manifest
 from cobnut.index.schema import SCHEMA_DIGEST
-from cobnut.index.writer import write_index
+from cobnut.index.writer import read_meta, write_index
 from cobnut.observe.clock import Clock
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Table
@@ -36,6 +38,8 @@ from cobnut.storage.tables import batches_of, checksum, read_files
 from cobnut.urls.hosts import domain_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 STAGE = Stage(
@@ -111,8 +115,8 @@ def index_segment(
         _sweep(segment)
         digest = inputs_digest(segment, settings, without_links_from)
         if (segment.index_path / MANIFEST).exists():
-            manifest = read_manifest(segment.index_path)
-            if manifest.inputs_digest == digest:
+            manifest = _whole_manifest(segment.index_path)
+            if manifest is not None and manifest.inputs_digest == digest:
                 return SegmentIndexed(segment=segment.name, doc_count=manifest.doc_count, unchanged=True)
         left_out: Counter[str] = Counter()
         draft = segment.path / temporary_name("index")
@@ -139,6 +143,15 @@ def index_segment(
         bytes=stats.bytes,
         elapsed_s=clock.monotonic() - began,
     )
+
+
+def _whole_manifest(folder: Path) -> IndexManifest | None:
+    """The manifest of an index none of whose files is damaged."""
+    try:
+        manifest = read_manifest(folder)
+        return manifest if damaged_file(folder) is None and read_meta(folder) else None
+    except DataError:
+        return None
 
 
 def _sweep(segment: SegmentFolder) -> None:

@@ -27,18 +27,21 @@ import msgspec
 import xxhash
 
 from cobnut.config.sections import Settings
+from cobnut.errors import DataError
 from cobnut.frontier.forgotten import forgotten_of, key_test
+from cobnut.index.damage import damage, damaged_file
 from cobnut.index.document import doc_key, split_doc_key
 from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.manifest import IndexManifest, read_manifest
 from cobnut.index.merge import Source, check_mergeable, merge_indexes
 from cobnut.index.reader import IndexReader
-from cobnut.index.writer import IndexStats
+from cobnut.index.writer import IndexStats, read_meta
 from cobnut.observe.clock import Clock
 from cobnut.records import catalogue as tables
 from cobnut.records import outcomes
 from cobnut.records.columns import Table
 from cobnut.records.steps import Job, Stage
+from cobnut.storage.generations import Generation
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.tables import batches_of
 
@@ -74,7 +77,7 @@ def run_merge(crawl: CrawlFolder, settings: Settings, *, clock: Clock) -> MergeR
     began = clock.monotonic()
     with crawl.index_generations().begin() as draft:
         on_disk = {s.name: s.index_path for s in crawl.segments() if (s.index_path / MANIFEST).exists()}
-        current = crawl.index_generations().current()
+        current, mended = _standing(crawl, on_disk)
         try:
             former = None if current is None else read_manifest(current.path)
             sources = _sources(on_disk, None if current is None else current.path, former)
@@ -100,7 +103,46 @@ def run_merge(crawl: CrawlFolder, settings: Settings, *, clock: Clock) -> MergeR
         known = {**({} if former is None else former.sources), **digests}
         fields = {**manifest.fields(), "sources": {n: d for n, d in known.items() if n in manifest.segments}}
         number = draft.publish({**fields, "left_out": left_out})
-        return _report(number, manifest, stats, left_out, clock.monotonic() - began, tuple(draft.messages))
+        messages = (*draft.messages, *mended)
+        return _report(number, manifest, stats, left_out, clock.monotonic() - began, messages)
+
+
+def _standing(crawl: CrawlFolder, on_disk: Mapping[str, Path]) -> tuple[Generation | None, tuple[str, ...]]:
+    """The merged index as it stands, None when there is none or it is damaged; and what to say of that.
+
+    A damaged one can be done without only when no page is in it alone.
+    """
+    current, alone = None, set[str]()
+    try:
+        current = crawl.index_generations().current()
+        if current is None:
+            return None, ()
+        former = read_manifest(current.path)
+        alone = set(former.segments)
+        if (file := damaged_file(current.path)) is not None:
+            raise damage(current.path, file.name)
+        read_meta(current.path)
+    except DataError as error:
+        if current is not None:
+            current.close()
+        alone |= {entry["segment"] for entry in crawl.table(tables.CRAWLDB).manifest().get("applied", [])}
+        if gone := sorted(alone - {s.name for s in crawl.segments()}):
+            raise DataError(
+                f"{error.what}, and pages of segments that are no longer on disk ({', '.join(gone[-3:])}) may be only "
+                "in it",
+                where=error.where,
+                remedy=f"go back with `cobnut rollback {crawl.path} index`; or do without these pages: "
+                f"remove {crawl.index_path} and run `cobnut index {crawl.path}` and `cobnut merge {crawl.path}`",
+            ) from None
+        for path in on_disk.values():  # the damage may be theirs: files are shared by links
+            if (file := damaged_file(path)) is not None:
+                raise damage(path, file.name) from None
+        return None, ("the merged index was damaged; it is made anew from the segments' indexes",)
+    except BaseException:
+        if current is not None:
+            current.close()
+        raise
+    return current, ()
 
 
 def _report(

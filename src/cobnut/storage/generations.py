@@ -137,7 +137,7 @@ class GenerationStore:
         if found is None:
             raise DataError(
                 f"{name[:40]!r} names no generation", where=str(self.path / CURRENT),
-                remedy=f"use `cobnut rollback DIR {self.what}`, or write the newest folder's name into it",
+                remedy=f"write the newest folder's name, {_name((self.numbers() or [1])[-1])}, into it",
             )  # fmt: skip
         return int(found[1])
 

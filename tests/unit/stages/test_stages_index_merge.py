@@ -313,3 +313,57 @@ def test_killed_at_any_moment_the_merged_index_stays_whole(crawl: CrawlFolder) -
     index_and_merge(crawl)
     assert shown(crawl) == whole
     assert not list(crawl.path.rglob(".tmp-*"))
+
+
+def rot(file: Path) -> None:
+    """Changes the content of an index file and leaves the footer with its checksum."""
+    content = bytearray(file.read_bytes())
+    for place in range(0, len(content) - 128, 5):
+        content[place] ^= 0x5A
+    file.write_bytes(content)
+
+
+def current_index(crawl: CrawlFolder) -> Path:
+    return crawl.index_path / (crawl.index_path / "CURRENT").read_text().strip()
+
+
+@pytest.mark.parametrize("name", [".fast", ".store", ".term", "manifest.json", "meta.json"])
+def test_index_and_merge_mend_a_damaged_index(crawl: CrawlFolder, name: str) -> None:
+    segment(crawl, "20260101000000", [page("a"), page("b")])
+    index_and_merge(crawl)
+    before = shown(crawl)
+    file = next(path for path in current_index(crawl).iterdir() if path.name.endswith(name))
+    if name.endswith(".json"):
+        file.write_bytes(b"{")
+    else:
+        rot(file)  # a link: the segment's index is damaged too
+        with pytest.raises(DataError, match=f"cobnut index {crawl.path}"):
+            run_merge(crawl, SETTINGS, clock=CLOCK)
+    with pytest.raises(DataError):
+        open_searcher(crawl.path)
+    run_index(crawl, SETTINGS, clock=CLOCK)
+    report = run_merge(crawl, SETTINGS, clock=CLOCK)
+    assert "made anew" in " ".join(report.messages)
+    assert shown(crawl) == before
+    assert run_merge(crawl, SETTINGS, clock=CLOCK).unchanged
+
+
+@pytest.mark.parametrize("name", [".store", "manifest.json"])
+def test_a_damaged_index_that_alone_holds_pages_is_not_thrown_away(crawl: CrawlFolder, name: str) -> None:
+    segment(crawl, "20260101000000", [page("a")])
+    segment(crawl, "20260102000000", [page("b")])
+    index_and_merge(crawl)
+    with crawl.table(tables.CRAWLDB).begin() as draft:
+        draft.publish("test", applied=[{"segment": "20260101000000"}, {"segment": "20260102000000"}])
+    shutil.rmtree(crawl.segments_path / "20260101000000")
+    damaged = current_index(crawl)
+    for file in damaged.iterdir():
+        if file.name.endswith(name):
+            rot(file) if name == ".store" else file.write_bytes(b"{")
+    with pytest.raises(DataError, match=f"20260101000000.*cobnut rollback .* index.*remove {crawl.index_path}"):
+        run_merge(crawl, SETTINGS, clock=CLOCK)
+    assert damaged.is_dir()
+    shutil.rmtree(crawl.index_path)
+    run_index(crawl, SETTINGS, clock=CLOCK)  # the files were shared
+    run_merge(crawl, SETTINGS, clock=CLOCK)
+    assert [key for key, _ in shown(crawl)] == ["b"]
