@@ -20,9 +20,9 @@ from cobnut.config.sections import Settings
 from cobnut.errors import DataError, MachineError
 from cobnut.records.columns import Column, Table, pa_schema
 from cobnut.records.steps import Input, Job, Map, Sql, Stage, Step, columns_of
-from cobnut.storage.files import TEMPORARY_PREFIX, remove_tree, temporary_name
+from cobnut.storage.files import TEMPORARY_PREFIX, not_allowed, remove_tree, temporary_name, unreadable
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import TableDraft, TableVersion, partition_range, partitions_for
+from cobnut.storage.tables import TableDraft, TableVersion, first_damaged, partition_range, partitions_for, remedy_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,17 +164,7 @@ class Session:
 
     def damaged_file(self) -> Path | None:
         """The first file of the present relations that cannot be read to its end."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        for path in dict.fromkeys(path for paths in self._files.values() for path in paths):
-            try:
-                with pq.ParquetFile(path) as file:
-                    for _ in file.iter_batches():
-                        pass
-            except (pa.ArrowException, OSError):
-                return path
-        return None
+        return first_damaged(dict.fromkeys(path for paths in self._files.values() for path in paths))
 
 
 class _engine_errors:
@@ -198,10 +188,11 @@ class _engine_errors:
             ) from value
         # the engine's own words do not always name the file
         if (path := self._session.damaged_file()) is not None:
+            if unreadable(path) is not None:
+                raise not_allowed(path) from value
             raise DataError(
-                f"{self._step} met a damaged file ({line})", where=str(path),
-                remedy="use `cobnut rollback` on its table, or restore it",
-            ) from value  # fmt: skip
+                f"{self._step} met a damaged file ({line})", where=str(path), remedy=remedy_of(path)
+            ) from value
         raise MachineError(f"{self._step} failed in the engine ({line})") from value
 
 

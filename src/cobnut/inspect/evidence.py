@@ -125,7 +125,7 @@ def _of_segments(segments: Sequence[SegmentFolder], table: Table, condition: str
     names = [c for c in table.column_names if c not in ("text", "main_text", "headings")]
     chosen = ", ".join(f'"{name}"' for name in names)
     source = parquet(files).removesuffix(")") + ", filename = true)"
-    with engine() as connection, engine_errors(table, Selection()):
+    with engine() as connection, engine_errors(table, files):
         rows = connection.execute(
             f"SELECT filename, {chosen} FROM {source} WHERE {condition} ORDER BY filename DESC LIMIT {MOST_VISITS}",
             params,
@@ -153,7 +153,7 @@ def _links_in(table: Table, files: Sequence[Path], url: UrlForms, order: str) ->
     names = ("from_key", "from_host", "anchor", "nofollow", "kind")
     condition = "to_bucket = ? AND to_key = ? AND from_key <> to_key"
     params = [url.bucket, url.key]
-    with engine() as connection, engine_errors(table, Selection()):
+    with engine() as connection, engine_errors(table, files):
         total = connection.execute(
             f"SELECT count(DISTINCT from_key), count(DISTINCT from_host) FROM {parquet(files)} WHERE {condition}",
             params,
@@ -174,7 +174,7 @@ def _stands_for(crawl: CrawlFolder, key: str) -> int:
     version = crawl.table(catalogue.DUPLICATES).current()
     if version is None or not version.files():
         return 0
-    with version, engine() as connection, engine_errors(catalogue.DUPLICATES, Selection()):
+    with version, engine() as connection, engine_errors(catalogue.DUPLICATES, version.files()):
         sql = f"SELECT count(*) FROM {parquet(version.files())} WHERE representative_key = ? AND url_key <> ?"
         row = connection.execute(sql, [key, key]).fetchone()
     return int(row[0]) if row else 0

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cobnut.inspect.tables import SEGMENT_TABLES, Selection, engine, engine_errors, parquet
+from cobnut.inspect.tables import SEGMENT_TABLES, engine, engine_errors, parquet
 from cobnut.records import catalogue
 from cobnut.records.columns import Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
@@ -141,7 +141,7 @@ def webdb_stats(crawl: CrawlFolder) -> Stats:
             with version:
                 counts[name] = version.rows
                 if table is catalogue.CRAWLDB and version.files():
-                    with engine_errors(table, Selection()):
+                    with engine_errors(table, version.files()):
                         row = connection.execute(
                             "SELECT count(DISTINCT signature), count(*) FILTER (signature IS NOT NULL), "
                             f"count(DISTINCT host) FROM {parquet(version.files())}"
@@ -156,7 +156,7 @@ def _counted(table: Table, files: Sequence[Path], now_ms: int) -> Stats:
     if not files or not (totals or groups):
         return found
     source = parquet(files)
-    with engine() as connection, engine_errors(table, Selection()):
+    with engine() as connection, engine_errors(table, files):
         if totals:
             chosen = ", ".join(f"{sql.replace('$now', str(int(now_ms)))} AS {name}" for name, sql in totals.items())
             row = connection.execute(f"SELECT {chosen} FROM {source}").fetchone() or ()

@@ -8,7 +8,7 @@ Not here: how values are shown (`inspect.show`), counts (`inspect.stats`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from cobnut.inspect.where import parse_where
 from cobnut.records import catalogue
 from cobnut.records.columns import Column, Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import partition_of
+from cobnut.storage.tables import damaged, first_damaged, partition_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -126,7 +126,7 @@ def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Itera
         sql += " WHERE " + " AND ".join(conditions)
     if selection.limit is not None:
         sql += f" LIMIT {int(selection.limit)}"
-    with engine() as connection, engine_errors(table, selection):
+    with engine() as connection, engine_errors(table, files, selection.where):
         result = connection.execute(sql, params)
         while batch := result.fetchmany(BATCH):
             yield batch
@@ -171,7 +171,7 @@ def engine(memory_mib: int = 512) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def engine_errors(table: Table, selection: Selection) -> Iterator[None]:
+def engine_errors(table: Table, files: Iterable[Path], where: str | None = None) -> Iterator[None]:
     """The engine's errors as ours: a condition it cannot compute, or a damaged file."""
     import duckdb
 
@@ -187,14 +187,11 @@ def engine_errors(table: Table, selection: Selection) -> Iterator[None]:
     except duckdb.OutOfMemoryException as error:
         raise MachineError(f"too little memory to read {table.name} ({first_line(error)})") from error
     except duckdb.Error as error:
-        if selection.where is not None and isinstance(error, unfit):
-            raise InputError(
-                f"--where cannot be computed ({first_line(error)})", where=repr(selection.where[:120])
-            ) from error
-        raise DataError(
-            f"a file of {table.name} is damaged ({first_line(error)})",
-            remedy=f"use `cobnut rollback DIR {table.name}`, or restore it",
-        ) from error
+        if where is not None and isinstance(error, unfit):
+            raise InputError(f"--where cannot be computed ({first_line(error)})", where=repr(where[:120])) from error
+        if (path := first_damaged(files)) is not None:  # the engine's own words do not always name the file
+            raise damaged(path, error, table.name) from error
+        raise DataError(f"{table.name} cannot be read ({first_line(error)})") from error
 
 
 def parquet(files: Sequence[Path]) -> str:

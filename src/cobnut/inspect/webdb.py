@@ -103,7 +103,7 @@ def _select(
         return
     chosen = ", ".join(f'"{name}"' for name in names)
     most = "" if limit is None else f" LIMIT {int(limit)}"
-    with engine() as connection, engine_errors(catalogue.table(table), Selection()):
+    with engine() as connection, engine_errors(catalogue.table(table), files):
         sql = f"SELECT {chosen} FROM {parquet(files)} WHERE from_key = ? {order}{most}"
         rows = connection.execute(sql, [from_key]).fetchall()
     for row in rows:

@@ -13,10 +13,13 @@ from cobnut.config.sections import SearchSettings
 from cobnut.errors import DataError, InputError
 from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.reader import IndexReader
+from cobnut.records.catalogue import TABLES
 from cobnut.search.searcher import IndexSource, Searcher
 from cobnut.storage.files import not_allowed
 from cobnut.storage.generations import CURRENT, Generation, GenerationStore
 from cobnut.storage.layout import SETTINGS_FILE
+
+_TABLES = frozenset(table.name for table in TABLES if table.scope == "crawl")
 
 
 class FolderSource:
@@ -109,9 +112,9 @@ def find_source(path: Path, *, missing_ok: bool = False) -> IndexSource:
         raise not_allowed(path) from None
     except OSError:
         pass
-    if (path / CURRENT).exists():
+    if (path / CURRENT).exists() and not _is_table(path):
         return GenerationSource(path)
-    if (path / MANIFEST).exists():
+    if (path / MANIFEST).exists() and not any(path.glob("part-*.parquet")):
         return FolderSource(path)
     if (path / SETTINGS_FILE).exists():
         merged = path / "index"
@@ -125,10 +128,15 @@ def find_source(path: Path, *, missing_ok: bool = False) -> IndexSource:
     if (path / "index" / MANIFEST).exists():
         return FolderSource(path / "index")
     raise DataError(
-        "no index here",
+        "not an index",
         where=str(path),
         remedy="name a crawl or an index folder; `cobnut index` and `cobnut merge` make one",
     )
+
+
+def _is_table(path: Path) -> bool:
+    """Are these the generations of one of a crawl's tables?"""
+    return path.name in _TABLES and (path.parent / SETTINGS_FILE).exists()
 
 
 def _has_segments(crawl: Path) -> bool:

@@ -21,7 +21,7 @@ import msgspec
 
 from cobnut.config.sections import Settings
 from cobnut.errors import DataError, InputError
-from cobnut.records.catalogue import FETCHED, FETCHLIST, HOSTDB, ROBOTS, SEEDS
+from cobnut.records.catalogue import FETCHED, FETCHLIST, HOSTDB, HOSTS, ROBOTS, SEEDS
 from cobnut.records.steps import Job, Stage
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ STAGE = Stage(
     "Fetches the URLs of a fetchlist, politely, and keeps what the servers sent.",
     inputs=(),
     steps=(Job("fetch"),),
-    reads=("fetchlist", "seeds", "hostdb", "robots"),
+    reads=("fetchlist", "seeds", "hostdb", "robots", "hosts"),
     writes=("fetched", "hosts"),
 )
 
@@ -155,7 +155,11 @@ def make_spec(
 
     fetcher = settings.fetcher
     seeds = [str(url) for url in crawl.table(SEEDS).read(["url"]).column("url").to_pylist()]
-    files = {version.table.name: tuple(map(str, version.files())) for version in versions}
+    opened = {version.table.name: version for version in versions}
+    files = {name: tuple(map(str, version.files())) for name, version in opened.items()}
+    hostdb = opened.get(HOSTDB.name)
+    applied = {entry["segment"] for entry in hostdb.manifest.get("applied", [])} if hostdb is not None else set()
+    hosts_files, asked_until = _last_requests(crawl, segment, settings, applied)
     proxy = parse_proxy(fetcher.proxy)
     guard = AddressGuard(tuple(map(parse_net, fetcher.allow_net)), typed_endpoints(seeds))
     return FetchSpec(
@@ -164,7 +168,30 @@ def make_spec(
         rules=tuple(map(parse_resolve, fetcher.resolve)), proxy=proxy.url if proxy is not None else "",
         software=f"Cobnut/{__version__}", deadline_s=deadline_s,
         robots_files=files.get(ROBOTS.name, ()), hostdb_files=files.get(HOSTDB.name, ()),
+        hosts_files=hosts_files, asked_until_ms=asked_until,
     )  # fmt: skip
+
+
+def _last_requests(
+    crawl: CrawlFolder, segment: SegmentFolder, settings: Settings, applied: set[str]
+) -> tuple[tuple[str, ...], int]:
+    """Files that say when hosts were asked last: of segments that are not in the hostdb, and of those written no
+    longer ago than a pause may last. And until when a killed run of another segment may have asked any host."""
+    from cobnut.fetcher.answer import now_ms
+    from cobnut.fetcher.pace import longest_delay_s
+    from cobnut.fetcher.results import STATE_FOLDER, asked_until_ms
+
+    since_s = now_ms() / 1000 - longest_delay_s(settings.fetcher)
+    files: list[str] = []
+    asked_until = 0
+    for other in crawl.segments():
+        folder = other.folder(HOSTS)
+        if other.name not in applied or (folder.is_dir() and folder.stat().st_mtime >= since_s):
+            files += map(str, other.part_files(HOSTS))
+        if other.name not in applied and other.name != segment.name:  # of its own parts each worker knows by itself
+            locks = (other.path / STATE_FOLDER).glob("*.lock")
+            asked_until = max(asked_until, *map(asked_until_ms, locks), 0)
+    return tuple(files), asked_until
 
 
 def typed_endpoints(seeds: Iterable[str]) -> frozenset[tuple[str, int]]:
@@ -192,13 +219,13 @@ class _Owners:
 
     def __call__(self, host: str) -> int | None:
         if self._by_host is None:
-            import pyarrow.parquet as pq
+            from cobnut.storage.tables import read_files
 
             files = zip(self._parts, self._segment.part_files(FETCHLIST), strict=True)
             self._by_host = {
                 str(name): number
                 for number, path in files
-                for name in pq.read_table(path, columns=["host"]).column("host").unique().to_pylist()
+                for name in read_files(FETCHLIST, [path], ["host"]).column("host").unique().to_pylist()
             }
         return self._by_host.get(host)
 
@@ -235,9 +262,9 @@ def _report(
 ) -> FetchReport:
     """Counts what lies on disk: rows out = distinct keys in, or the segment is damaged."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     from cobnut.storage.parts import part_name
+    from cobnut.storage.tables import read_files
 
     outcomes, reasons = Counter[str](), Counter[str]()
     rows = hops = 0
@@ -245,7 +272,7 @@ def _report(
     names = tuple(f"{part_name(number)}-" for number in chosen)
     for path in segment.part_files(FETCHED):
         if path.name.startswith(names):
-            data = pq.read_table(path, columns=["url_key", "outcome", "reason", "hop_from"])
+            data = read_files(FETCHED, [path], ["url_key", "outcome", "reason", "hop_from"])
             rows += data.num_rows
             hops += data.num_rows - data.column("hop_from").null_count
             keys.update(data.column("url_key").to_pylist())
@@ -260,7 +287,7 @@ def _report(
     listed = left = 0
     for number in chosen:
         path = segment.folder(FETCHLIST) / f"{part_name(number)}.parquet"
-        wanted = pq.read_table(path, columns=["url_key"], filters=[("fetch", "=", True)]).column("url_key").to_pylist()
+        wanted = read_files(FETCHLIST, [path], ["url_key"], [("fetch", "=", True)]).column("url_key").to_pylist()
         listed += len(wanted)
         left += sum(1 for key in wanted if key not in keys)
     counts = pool_report.counts

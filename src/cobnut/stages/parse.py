@@ -151,12 +151,9 @@ def _run(
 
 def _parsed_keys(segment: SegmentFolder) -> set[str]:
     """Pages that have a durable row."""
-    import pyarrow.parquet as pq
+    from cobnut.storage.tables import read_files
 
-    keys: set[str] = set()
-    for path in segment.part_files(PARSED):
-        keys.update(pq.read_table(path, columns=["url_key"]).column("url_key").to_pylist())
-    return keys
+    return set(read_files(PARSED, segment.part_files(PARSED), ["url_key"]).column("url_key").to_pylist())
 
 
 def _drop_widowed_links(segment: SegmentFolder) -> None:
@@ -170,12 +167,11 @@ def _drop_widowed_links(segment: SegmentFolder) -> None:
 def _successes(segment: SegmentFolder, columns: list[str]) -> Iterator[Any]:
     """Record batches of the rows fetched with success, part by part."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    for path in segment.part_files(FETCHED):
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_ROWS, columns=[*columns, "outcome"]):
-                yield batch.filter(pc.equal(batch.column("outcome"), "success")).select(columns)
+    from cobnut.storage.tables import batches_of
+
+    for batch in batches_of(FETCHED, segment.part_files(FETCHED), [*columns, "outcome"], _ROWS):
+        yield batch.filter(pc.equal(batch.column("outcome"), "success")).select(columns)
 
 
 def _count_pages(segment: SegmentFolder) -> int:
@@ -215,15 +211,15 @@ def write_redirect_links(segment: SegmentFolder) -> int:
     """Writes one link per redirect of the segment, from source to target; how many there are."""
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     from cobnut.storage.parts import write_part
+    from cobnut.storage.tables import read_files
     from cobnut.urls.resolve import forms, stored_url
 
     columns = ["url_key", "host", "score", "depth", "redirect_url", "redirect_key"]
     rows: dict[str, dict[str, Any]] = {}
     for path in segment.part_files(FETCHED):
-        table = pq.read_table(path, columns=[*columns, "outcome"])
+        table = read_files(FETCHED, [path], [*columns, "outcome"])
         moved = pc.and_(pc.starts_with(table.column("outcome"), "redirect_"), pc.is_valid(table.column("redirect_key")))
         for source in table.filter(moved).select(columns).to_pylist():
             target = forms(source["redirect_url"]) if source["redirect_url"] else None

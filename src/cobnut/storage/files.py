@@ -101,14 +101,12 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def read_json(path: Path) -> Any:
-    """The JSON value of a file; a `DataError` names the file when it is damaged."""
+def read_json(path: Path, remedy: str = "restore it") -> Any:
+    """The JSON value of a file; a `DataError` names the file when it is damaged, and the remedy."""
     try:
         return json.loads(path.read_bytes())
     except (ValueError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"damaged JSON ({error})", where=str(path), remedy="restore it, or use `cobnut rollback`"
-        ) from error
+        raise DataError(f"damaged JSON ({error})", where=str(path), remedy=remedy) from error
     except OSError as error:
         raise cannot_read(path, error) from error
 

@@ -183,7 +183,7 @@ class GenerationStore:
                     continue
                 raise DataError(
                     f"generation {_name(number)} of {self.what} is missing", where=str(path),
-                    remedy=f"use `cobnut rollback DIR {self.what}`",
+                    remedy=self._remedy(),
                 ) from None  # fmt: skip
             except OSError as error:
                 raise cannot_read(path / MANIFEST, error) from error
@@ -192,12 +192,20 @@ class GenerationStore:
                 os.close(fd)
                 continue
             try:
-                manifest = read_json(path / MANIFEST)
+                manifest = read_json(path / MANIFEST, self._remedy())
                 check_version(manifest, path)
             except BaseException:
                 os.close(fd)
                 raise
             return Generation(path, number, manifest, fd)
+
+    def _remedy(self) -> str:
+        """What helps when the current generation is damaged or missing."""
+        if self.what == "index" and not (self.path.parent / "cobnut.toml").is_file():
+            return "publish it here once more"
+        if self.what == "index":
+            return f"run `cobnut merge {self.path.parent}`, which makes it anew, or `cobnut rollback` to the former one"
+        return f"use `cobnut rollback {self.path.parent} {self.what}`, or restore it"
 
     def begin(self) -> Draft:
         """Takes the writer's lock, sweeps what killed writers left, and gives a fresh folder to fill."""

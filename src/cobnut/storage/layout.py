@@ -19,6 +19,7 @@ from cobnut.storage.files import (
     TEMPORARY_PREFIX,
     fsync_folder,
     io_errors,
+    not_allowed,
     read_json,
     remove_tree,
     sweep,
@@ -29,7 +30,7 @@ from cobnut.storage.files import (
 from cobnut.storage.generations import GenerationStore, check_version
 from cobnut.storage.locks import WriterLock
 from cobnut.storage.parts import part_files
-from cobnut.storage.tables import TableStore
+from cobnut.storage.tables import TableStore, segment_remedy
 
 SETTINGS_FILE = "cobnut.toml"
 STATE_FILE = "state.json"
@@ -69,7 +70,7 @@ class SegmentFolder:
 
     def details(self) -> dict[str, Any]:
         """All that `state.json` says."""
-        value = read_json(self.path / STATE_FILE)
+        value = read_json(self.path / STATE_FILE, segment_remedy(self.path))
         check_version(value, self.path / STATE_FILE)
         return dict(value)
 
@@ -132,11 +133,16 @@ class CrawlFolder:
         """An existing crawl; an `InputError` when the folder holds none."""
         if not path.exists():
             raise InputError("no such folder", where=str(path), remedy=f"make a crawl with `cobnut create {path}`")
-        if not (path / SETTINGS_FILE).is_file():
+        try:
+            is_crawl = (path / SETTINGS_FILE).is_file()
+            is_empty = path.is_dir() and not any(path.iterdir())
+        except PermissionError:
+            raise not_allowed(path) from None
+        if not is_crawl:
             raise InputError(
                 "not a crawl (it holds no cobnut.toml)",
                 where=str(path),
-                remedy=f"make one with `cobnut create {path}`",
+                remedy=f"make one with `cobnut create {path}`" if is_empty else "name the folder of a crawl",
             )
         return cls(path)
 

@@ -24,6 +24,7 @@ class WriterLock:
     def __init__(self, path: Path, what: str, wait_s: float = 0.0) -> None:
         self.path, self.what, self.wait_s = path, what, wait_s
         self.taken_over_from: str | None = None
+        self.taken_over_at: float | None = None  # when its dead owner last touched it, in seconds since 1970
         self._fd: int | None = None
 
     def acquire(self) -> WriterLock:
@@ -48,7 +49,7 @@ class WriterLock:
                 time.sleep(0.05)
         former = os.pread(fd, 4096, 0)
         if former.strip():
-            self.taken_over_from = _describe(former)
+            self.taken_over_from, self.taken_over_at = _describe(former), os.fstat(fd).st_mtime
         note = {
             "pid": os.getpid(),
             "host": this_machine(),

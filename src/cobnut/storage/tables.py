@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from cobnut.errors import DataError
+from cobnut.errors import DataError, MachineError
 from cobnut.records.columns import Table
-from cobnut.storage.files import io_errors, link_or_copy
+from cobnut.storage.files import io_errors, link_or_copy, not_allowed, unreadable
 from cobnut.storage.generations import Draft, Generation, GenerationStore
 from cobnut.storage.parts import ParquetFile
 
@@ -67,7 +67,7 @@ class TableVersion:
             if not path.exists():
                 raise DataError(
                     f"a file of {self.table.name} is missing", where=str(path),
-                    remedy=f"use `cobnut rollback DIR {self.table.name}`",
+                    remedy=remedy_of(path),
                 )  # fmt: skip
             found.append(path)
         return found
@@ -237,11 +237,46 @@ def batches_of(
             raise damaged(path, error, table.name) from error
 
 
-def damaged(path: Path, error: Exception, what: str) -> DataError:
+def damaged(path: Path, error: Exception, what: str) -> DataError | MachineError:
     """The clear error for a Parquet file that cannot be read."""
+    if unreadable(path) is not None:
+        return not_allowed(path)
     line = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
-    return DataError(
-        f"a file of {what} is damaged ({line})",
-        where=str(path),
-        remedy=f"use `cobnut rollback DIR {what}`, or restore it",
-    )
+    return DataError(f"a file of {what} is damaged ({line})", where=str(path), remedy=remedy_of(path))
+
+
+def first_damaged(files: Iterable[Path]) -> Path | None:
+    """The first of some Parquet files that cannot be read to its end."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for path in files:
+        try:
+            with pq.ParquetFile(path) as file:
+                for _ in file.iter_batches():
+                    pass
+        except (pa.ArrowException, OSError):
+            return path
+    return None
+
+
+def remedy_of(path: Path) -> str:
+    """What helps when a table's file is damaged: a crawl's tables have former versions, a segment's come from others.
+
+    `path` is DIR/TABLE/GENERATION/FILE, or DIR/segments/SEGMENT/TABLE/FILE.
+    """
+    segment, table = path.parent.parent, path.parent.name
+    if segment.parent.name != "segments":
+        return f"use `cobnut rollback {segment.parent} {segment.name}`, or restore it"
+    crawl = segment.parent.parent
+    if table in ("parsed", "links"):
+        folders = f"{segment / 'parsed'} and {segment / 'links'}"
+        return f"remove {folders} and run `cobnut parse {crawl} {segment.name}`"
+    if table == "linked":
+        return f"remove it and run `cobnut updatesegs {crawl}`"
+    return segment_remedy(segment)
+
+
+def segment_remedy(segment: Path) -> str:
+    """What helps when nothing else can make a segment's file again."""
+    return f"restore it, or remove {segment}: what is not in the crawldb yet is fetched again in a later round"

@@ -114,7 +114,7 @@ def test_damaged_parquet_names_file_and_remedy(tmp_path, how):
     with pytest.raises(DataError) as caught:
         crawl.table(CRAWLDB).read()
     assert str(path) in caught.value.line()
-    assert "use `cobnut rollback DIR crawldb`" in caught.value.line()
+    assert f"use `cobnut rollback {crawl.path} crawldb`" in caught.value.line()
     with pytest.raises(DataError) as caught:  # the engine reads with another library
         steps.generate(crawl, Settings())
     assert str(path) in caught.value.line()
