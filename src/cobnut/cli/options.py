@@ -17,7 +17,8 @@ import msgspec
 
 from cobnut.config.load import Loaded, load_settings
 from cobnut.config.sections import Settings
-from cobnut.storage.layout import CrawlFolder
+from cobnut.storage.files import not_allowed
+from cobnut.storage.layout import SETTINGS_FILE, CrawlFolder
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -42,7 +43,7 @@ def complete_setting(context: click.Context, parameter: click.Parameter, incompl
     return [CompletionItem(f"{name}=", help=text) for name, text in DOCS.items() if name.startswith(incomplete)]
 
 
-dir_argument = click.argument("crawl_dir", metavar="DIR", type=click.Path(path_type=Path))
+dir_argument = click.argument("crawl_dir", metavar="DIR", type=click.Path(path_type=Path, readable=False))
 set_option = click.option(
     "-s",
     "overrides",
@@ -84,6 +85,14 @@ def network_overrides(proxy: str | None, resolve: Sequence[str], allow_net: Sequ
 def settings_of(crawl_dir: Path | None, overrides: Sequence[str], options: Sequence[str] = ()) -> Loaded:
     """The settings for a command; `options` are its own options in the form of `-s`, and win."""
     return load_settings(crawl_dir, environ=os.environ, overrides=[*overrides, *options])
+
+
+def crawl_or_none(folder: Path) -> Path | None:
+    """The folder, when it is a crawl with settings of its own, and no index folder by itself."""
+    try:
+        return folder if (folder / SETTINGS_FILE).is_file() else None
+    except PermissionError:
+        raise not_allowed(folder) from None
 
 
 def opened(crawl_dir: Path, overrides: Sequence[str], options: Sequence[str] = ()) -> Opened:

@@ -179,7 +179,7 @@ def test_hostile_limits_are_bounded(tmp_path: Path) -> None:
 def test_what_holds_no_index_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
         open_searcher(tmp_path / "absent")
-    with pytest.raises(DataError, match="no index here"):
+    with pytest.raises(DataError, match="not an index"):
         open_searcher(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="not a folder"):

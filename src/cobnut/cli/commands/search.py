@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cobnut.cli.options import dir_argument, json_option, set_option, settings_of
+from cobnut.cli.options import crawl_or_none, dir_argument, json_option, set_option, settings_of
 from cobnut.cli.rows import json_line
 from cobnut.errors import InputError
 from cobnut.inspect.show import plain
-from cobnut.storage.layout import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from cobnut.search.searcher import Hit, Results
@@ -35,8 +34,7 @@ def command(
     """
     if not query.strip():
         raise InputError("the query is empty", remedy='for example: cobnut search DIR "spider web"')
-    own = crawl_dir if (crawl_dir / SETTINGS_FILE).is_file() else None
-    settings = settings_of(own, overrides).settings.search
+    settings = settings_of(crawl_or_none(crawl_dir), overrides).settings.search
     from cobnut.search.open import open_searcher
 
     searcher = open_searcher(crawl_dir, settings)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import dir_argument, given_options, set_option, settings_of
-from cobnut.storage.layout import SETTINGS_FILE
+from cobnut.cli.options import crawl_or_none, dir_argument, given_options, set_option, settings_of
 
 
 @click.command("serve")
@@ -20,9 +19,8 @@ def command(
     crawl_dir: Path, port: str | None, bind: str | None, workers: str | None, overrides: tuple[str, ...]
 ) -> None:
     """Serve the search page of the crawl in DIR, or of the index folder DIR, until Ctrl-C."""
-    own = crawl_dir if (crawl_dir / SETTINGS_FILE).is_file() else None
     options = given_options({"serve.port": port, "serve.bind": bind, "serve.workers": workers})
-    settings = settings_of(own, overrides, options).settings
+    settings = settings_of(crawl_or_none(crawl_dir), overrides, options).settings
     from cobnut.web.serve import serve
 
     serve(crawl_dir, settings.serve.bind, settings.serve.port, settings.serve.workers, settings)
