@@ -22,7 +22,9 @@ class FetchSpec(msgspec.Struct, frozen=True):
     """All that a worker needs to know for one round.
 
     `deadline_s`: seconds from now after which nothing new is started (None: without). `robots_files` and
-    `hostdb_files`: Parquet files of what earlier rounds learned.
+    `hostdb_files`: Parquet files of what earlier rounds learned; `hosts_files`: of what segments learned that these
+    do not hold yet, or that were fetched a moment ago. `asked_until_ms`: until then any host may have been asked, by
+    a run that was killed.
     """
 
     segment_path: str
@@ -36,6 +38,8 @@ class FetchSpec(msgspec.Struct, frozen=True):
     deadline_s: float | None = None
     robots_files: tuple[str, ...] = ()
     hostdb_files: tuple[str, ...] = ()
+    hosts_files: tuple[str, ...] = ()
+    asked_until_ms: int = 0
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):

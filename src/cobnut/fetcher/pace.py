@@ -2,7 +2,8 @@
 
 The delay of a host is its Crawl-delay (within bounds), else the setting, else one second, or none where the
 connection goes straight to this machine. 429 and 503 pause a host and slow it down for the rest of the round;
-failures in a row let it rest. All of it goes into the rows about hosts, and so into the next rounds.
+failures in a row let it rest. All of it goes into the rows about hosts, and so into the next rounds: the first
+request of a round keeps its distance from the last one of the rounds and runs before.
 
 Not here: giving out items at that pace (`fetcher.politeness`).
 """
@@ -10,7 +11,7 @@ Not here: giving out items at that pace (`fetcher.politeness`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from cobnut.config.sections import FetcherSettings
 from cobnut.fetcher import outcome
@@ -28,6 +29,20 @@ Drop = Callable[[str, Task, str], None]
 """Gives up a queued task of a host, with the reason."""
 
 
+class HostPast(NamedTuple):
+    """What earlier rounds and runs know of a host; times in milliseconds since 1970."""
+
+    asked_at: int = 0
+    next_fetch_at: int = 0
+    backoff_s: int = 0
+    crawl_delay_ms: int | None = None
+
+
+def longest_delay_s(settings: FetcherSettings) -> float:
+    """No host's delay is longer than this: a request before that is forgotten."""
+    return max(settings.max_delay_s, settings.delay_s, settings.min_delay_s, 1.0)
+
+
 class Pace:
     """What is known of the hosts that this worker asks."""
 
@@ -36,20 +51,49 @@ class Pace:
     ) -> None:
         self._settings, self._queues, self._proxied, self._clock, self._drop = settings, queues, proxied, clock, drop
         self.facts: dict[str, HostFacts] = {}
+        self._past: dict[str, HostPast] = {}
+        self._any_asked_at = 0
 
     def own(self, host: str, bucket: int, output: PartOutput) -> HostFacts:
         """This worker asks this host; its rows go to `output`."""
         facts = self.facts.get(host)
         if facts is None:
             facts = self.facts[host] = HostFacts(bucket, output)
+            self._recall(host, facts)
         return facts
+
+    def remember(self, past: dict[str, HostPast], any_asked_at: int) -> None:
+        """What was before this round. `any_asked_at`: until then every host may have been asked, by a run of which
+        no more is known."""
+        self._past, self._any_asked_at = past, any_asked_at
+        for host, facts in self.facts.items():
+            self._recall(host, facts)
+
+    def _recall(self, host: str, facts: HostFacts) -> None:
+        past = self._past.get(host, HostPast())
+        facts.past_at = max(past.asked_at, self._any_asked_at, facts.output.asked_until_ms) or None
+        facts.backoff_s = past.backoff_s
+        facts.crawl_delay_ms = past.crawl_delay_ms
+        rest_s = min((past.next_fetch_at - now_ms()) / 1000, self._settings.backoff_max_s)
+        if rest_s > 0:
+            self._queues.pause(host, self._clock() + rest_s)
+
+    def early_s(self, task: Task) -> float:
+        """Seconds that a request would come too early after the last one before this round. Asked when the address
+        is known, since the delay depends on it."""
+        facts = self.facts[task.host]
+        if facts.past_at is None:
+            return 0.0
+        delay_s = self._delay_of(task, facts)
+        # a clock that was set back makes no pause longer than the delay
+        return min(delay_s, delay_s - (now_ms() - facts.past_at) / 1000)
 
     def sending(self, task: Task) -> None:
         """A request goes out to the first address of the task."""
         facts = self.facts[task.host]
         facts.request_count += 1
-        facts.address_is_loopback = bool(task.addresses) and why_blocked(task.addresses[0][0]) == "loopback"
-        self._queues.host(task.host).delay_s = self._delay_s(facts)
+        facts.past_at = None
+        self._queues.host(task.host).delay_s = self._delay_of(task, facts)
 
     def learn_delay(self, host: str, crawl_delay_ms: int | None) -> None:
         """The robots.txt of one of the host's origins names a delay."""
@@ -62,6 +106,7 @@ class Pace:
         """Counts an answer for its host, and lets a failing host rest."""
         facts = self.facts[task.host]
         facts.dirty = True
+        facts.seen_at = now_ms()
         facts.body_bytes += len(answer.body)
         facts.elapsed_ms += answer.elapsed_ms
         if not outcome.is_host_failure(answer.error, answer.status):
@@ -82,8 +127,7 @@ class Pace:
         `until`: the time after which nothing is started."""
         facts = self.facts[task.host]
         facts.slow_s = min(max(FIRST_SLOW_S, self._delay_s(facts) * 2), self._settings.max_delay_s)
-        asked = retry_after_s(answer.headers.get("retry-after"), now_ms() / 1000)
-        pause_s = float(asked) if asked is not None else facts.slow_s
+        pause_s = self._asked_pause_s(answer, facts.slow_s)
         facts.next_fetch_at = max(facts.next_fetch_at or 0, now_ms() + int(pause_s * 1000))
         facts.dirty = True
         if self._queues.host(task.host).resting:
@@ -98,14 +142,21 @@ class Pace:
 
     def robots_busy(self, task: Task, answer: Answer) -> None:
         """Even robots.txt asked for a pause: the host is left alone for as long in the rounds to come."""
+        pause_s = self._asked_pause_s(answer, self._settings.backoff_s)
+        self.facts[task.host].next_fetch_at = now_ms() + int(1000 * pause_s)
+
+    def _asked_pause_s(self, answer: Answer, otherwise: float) -> float:
+        """The pause that Retry-After asks for, as far as it is reasonable."""
         asked = retry_after_s(answer.headers.get("retry-after"), now_ms() / 1000)
-        pause_s = asked if asked is not None else int(self._settings.backoff_s)
-        self.facts[task.host].next_fetch_at = now_ms() + 1000 * pause_s
+        return min(float(asked) if asked is not None else otherwise, self._settings.backoff_max_s)
 
     def rows(self, output: PartOutput) -> list[dict[str, Any]]:
         """Rows about the hosts of one part that were asked since the last ones."""
-        at = now_ms()
-        return [facts.row(host, at) for host, facts in self.facts.items() if facts.dirty and facts.output is output]
+        return [facts.row(host) for host, facts in self.facts.items() if facts.dirty and facts.output is output]
+
+    def _delay_of(self, task: Task, facts: HostFacts) -> float:
+        facts.address_is_loopback = bool(task.addresses) and why_blocked(task.addresses[0][0]) == "loopback"
+        return self._delay_s(facts)
 
     def _delay_s(self, facts: HostFacts) -> float:
         settings = self._settings

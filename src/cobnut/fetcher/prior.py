@@ -1,18 +1,21 @@
 """What do the disk and earlier rounds know before a part is fetched?
 
-Reads the fetchlist, the rows and WARC records a killed run left, and what the tables `robots` and `hostdb`
-say of the hosts to come, into a `Run`.
+Reads the fetchlist, the rows and WARC records a killed run left, and what the tables `robots` and `hostdb` and
+segments fetched a moment ago say of the hosts to come, into a `Run`.
 """
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from cobnut.fetcher import outcome
 from cobnut.fetcher.answer import Answer, now_ms, read_headers, status_of
 from cobnut.fetcher.archive import Recovered
 from cobnut.fetcher.body import Body, BodyBudget
-from cobnut.fetcher.origins import NAMING_FAILED, OURS
+from cobnut.fetcher.origins import NAMING_FAILED, OURS, decoded
+from cobnut.fetcher.pace import HostPast, longest_delay_s
 from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import RobotsRules
 from cobnut.fetcher.run import Run, kept_headers
@@ -31,11 +34,12 @@ _COLUMNS = ("url_key", "url", "host", "bucket", "fetch", "score", "depth", "etag
 def load(run: Run, clock_now: float) -> None:
     """Fills a run with everything that is to be done."""
     redirected: list[tuple[str, str, int, int, tuple[str, ...]]] = []
+    delays: dict[str, int] = {}
     for part_output in run.outputs:
-        redirected += _recover(run, part_output, clock_now)
+        redirected += _recover(run, part_output, clock_now, delays)
     for part_output in run.outputs:
         _queue_fetchlist(run, part_output)
-    _prior_hosts(run, clock_now)
+    _prior_hosts(run, delays)
     _prior_robots(run)
     for url, key, score, depth, chain in redirected:
         host = host_of(url)
@@ -60,9 +64,11 @@ def _queue_fetchlist(run: Run, part_output: PartOutput) -> None:
                     run.add(Task(url, key, host, bucket, part_output, score, depth, etag, last_modified))
 
 
-def _recover(run: Run, part_output: PartOutput, now: float) -> list[tuple[str, str, int, int, tuple[str, ...]]]:
+def _recover(
+    run: Run, part_output: PartOutput, now: float, delays: dict[str, int]
+) -> list[tuple[str, str, int, int, tuple[str, ...]]]:
     """Rows that are there count as done; records behind them become rows. Redirects whose targets are still
-    to come."""
+    to come. What a robots.txt among the records asks for goes into `delays`."""
     rows, offsets = part_output.acknowledged()
     sources: dict[str, str] = {}
     redirects: list[tuple[str, str, int, int]] = []
@@ -74,6 +80,7 @@ def _recover(run: Run, part_output: PartOutput, now: float) -> list[tuple[str, s
         if row.redirect_url and row.reason is None and row.outcome in (outcome.PERMANENT, outcome.TEMPORARY):
             redirects.append((row.url_key, row.redirect_url, row.score, row.depth))
     for found in part_output.unacknowledged(offsets):
+        _learn_delay(run, found, delays)
         made = _row_of(run, found)
         if made is None or not run.mark_done(made.url_key):
             continue
@@ -93,6 +100,19 @@ def _recover(run: Run, part_output: PartOutput, now: float) -> list[tuple[str, s
                 chain.insert(0, sources[chain[0]])
             ready.append((forms.url, forms.key, score, depth, tuple(chain)))
     return ready
+
+
+def _learn_delay(run: Run, found: Recovered, delays: dict[str, int]) -> None:
+    """The Crawl-delay of a robots.txt whose row was not written any more."""
+    response = found.response
+    if response.purpose != "robots" or status_of(response.head) != 200:
+        return
+    headers = read_headers(response.head)
+    answer = Answer(200, response.head, headers, response.body, None, None, None, 0, None, 0, False, True)
+    rules = RobotsRules.parse(decoded(answer, run.spec.fetcher.robots_max_bytes), run.agent)
+    if rules.crawl_delay_ms is not None:
+        host = host_of(response.url)
+        delays[host] = max(rules.crawl_delay_ms, delays.get(host, 0))
 
 
 def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
@@ -122,19 +142,36 @@ def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
     )  # fmt: skip
 
 
-def _prior_hosts(run: Run, now: float) -> None:
+def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
+    """What the tables say of hosts, and of those that redirects may lead to; what segments say that are not in the
+    tables yet, newer rows over older ones. `delays`: Crawl-delays of robots.txt answers that were read back."""
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     wall = now_ms()
+    past: dict[str, HostPast] = {}
     hosts = list(run.pace.facts)
+    columns = ["host", "next_fetch_at", "backoff_s", "crawl_delay_ms"]
+    wanted = pc.field("host").isin(hosts) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
     for path in run.spec.hostdb_files if hosts else ():
-        columns = ["host", "next_fetch_at", "backoff_s", "failures", "crawl_delay_ms"]
-        for row in pq.read_table(path, columns=columns, filters=[("host", "in", hosts)]).to_pylist():
-            facts = run.pace.facts[row["host"]]
-            facts.backoff_s = row["backoff_s"] or 0
-            facts.crawl_delay_ms = row["crawl_delay_ms"]
-            if row["next_fetch_at"] is not None and row["next_fetch_at"] > wall:
-                run.queues.pause(row["host"], now + (row["next_fetch_at"] - wall) / 1000)
+        for row in pq.read_table(path, columns=columns, filters=wanted).to_pylist():
+            past[row["host"]] = HostPast(0, row["next_fetch_at"] or 0, row["backoff_s"] or 0, row["crawl_delay_ms"])
+    rows: list[dict[str, Any]] = []
+    since = wall - int(longest_delay_s(run.spec.fetcher) * 1000)
+    recent = (pc.field("seen_at") >= since) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
+    for path in run.spec.hosts_files if hosts else ():
+        rows += pq.read_table(path, columns=[*columns, "seen_at", "event"], filters=recent).to_pylist()
+    for row in sorted(rows, key=itemgetter("seen_at")):
+        known = past.get(row["host"], HostPast())
+        if row["event"] == "traffic":
+            known = known._replace(next_fetch_at=row["next_fetch_at"] or 0, backoff_s=row["backoff_s"] or 0)
+        elif row["crawl_delay_ms"] is not None:
+            known = known._replace(crawl_delay_ms=row["crawl_delay_ms"])
+        past[row["host"]] = known._replace(asked_at=max(known.asked_at, row["seen_at"]))
+    for host, delay_ms in delays.items():
+        known = past.get(host, HostPast())
+        past[host] = known._replace(crawl_delay_ms=max(delay_ms, known.crawl_delay_ms or 0))
+    run.pace.remember(past, run.spec.asked_until_ms)
 
 
 def _prior_robots(run: Run) -> None:

@@ -10,6 +10,8 @@ Not here: what a row says (`fetcher.run`).
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +31,9 @@ LOCK_WAIT_S = 5.0
 """A killed parent's workers end within moments; a living owner keeps its lock longer than this."""
 
 STATE_FOLDER = "fetching"
+
+KILL_SLACK_S = 3.0
+"""So long after it last said that it is alive may a killed worker have sent a request."""
 
 
 class FetchedRow(NamedTuple):
@@ -83,6 +88,19 @@ def done_path(segment_path: Path, part: int) -> Path:
     return segment_path / STATE_FOLDER / f"{part_name(part)}.done"
 
 
+def asked_until_ms(lock: Path) -> int:
+    """Until when the owner of a part's lock, who died, may have asked hosts; 0 when it ended well."""
+    try:
+        found = lock.stat()
+    except FileNotFoundError:
+        return 0
+    return _asked_until_ms(found.st_mtime) if found.st_size else 0
+
+
+def _asked_until_ms(alive_at_s: float) -> int:
+    return int(min(alive_at_s + KILL_SLACK_S, time.time()) * 1000)
+
+
 class PartOutput:
     """Everything one part writes. Made under the part's lock; a part that another process has is refused."""
 
@@ -91,6 +109,8 @@ class PartOutput:
         self._lock = WriterLock(
             lock_path(segment_path, part), f"part {part} of the fetchlist of segment {segment_path.name}", LOCK_WAIT_S
         ).acquire()
+        died_at = self._lock.taken_over_at
+        self.asked_until_ms = 0 if died_at is None else _asked_until_ms(died_at)
         self._fetched_folder, self._hosts_folder = segment_path / FETCHED.name, segment_path / HOSTS.name
         for folder in (self._fetched_folder, self._hosts_folder):
             _sweep(folder, part)
@@ -158,6 +178,10 @@ class PartOutput:
             columns = [tuple(row.get(name) for row in found) for name in HOSTS.column_names]
             _write(self._hosts_folder, HOSTS, part_name(self.part, self._hosts_sequence), columns)
             self._hosts_sequence += 1
+
+    def alive(self) -> None:
+        """Says to whoever follows, should this process be killed, that it was still at work."""
+        os.utime(self._lock.path)
 
     def close(self, *, whole: bool) -> None:
         """Writes what is left and gives the part back; `whole` marks it as fetched to its end."""

@@ -264,10 +264,23 @@ class Run:
         return Request(task.url, None if self.spec.proxy else address, port, task.condition, most)
 
     def _send(self, task: Task) -> None:
+        early_s = self.pace.early_s(task)
+        if early_s > 0:
+            self._later(task, early_s)
+            return
         self.pace.sending(task)
         self.counts.requests += 1
         task.started_at_ms = now_ms()
         self._loop.start(task, self._request(task))
+
+    def _later(self, task: Task, seconds: float) -> None:
+        """Back into the queue: an earlier round asked the host a moment ago."""
+        self._running.pop(task.host, None)
+        now = self._clock()
+        self.queues.done(task.host, now, requested=False)
+        self.queues.pause(task.host, now + seconds)
+        if self.stopping or not self.queues.add(task.host, task, first=True):
+            self._drop(task.host, task, "round_over" if self.stopping else "host_backoff")
 
     # ------------------------------------------------------------------ from the answer to the row
 

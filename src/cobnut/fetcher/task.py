@@ -72,7 +72,8 @@ class HostFacts:
 
     __slots__ = (
         "address_is_loopback", "backoff_s", "body_bytes", "bucket", "crawl_delay_ms", "dirty", "dns_error_count",
-        "elapsed_ms", "error_count", "failures", "last_error", "next_fetch_at", "output", "request_count", "slow_s",
+        "elapsed_ms", "error_count", "failures", "last_error", "next_fetch_at", "output", "past_at", "request_count",
+        "seen_at", "slow_s",
     )  # fmt: skip
 
     def __init__(self, bucket: int, output: PartOutput) -> None:
@@ -83,15 +84,17 @@ class HostFacts:
         self.failures = 0
         self.backoff_s = 0
         self.next_fetch_at: int | None = None
+        self.past_at: int | None = None  # last request of an earlier round or run; None once we have sent one
+        self.seen_at = 0  # end of the last request
         self.last_error: str | None = None
         self.request_count = self.error_count = self.dns_error_count = 0
         self.body_bytes = self.elapsed_ms = 0
         self.dirty = False
 
-    def row(self, host: str, now_ms: int) -> dict[str, Any]:
+    def row(self, host: str) -> dict[str, Any]:
         """The row about the host since the last one; the sums begin anew."""
         row = {
-            "host": host, "bucket": self.bucket, "seen_at": now_ms, "event": "traffic", "reason": self.last_error,
+            "host": host, "bucket": self.bucket, "seen_at": self.seen_at, "event": "traffic", "reason": self.last_error,
             "request_count": self.request_count, "error_count": self.error_count,
             "dns_error_count": self.dns_error_count, "failures": self.failures, "next_fetch_at": self.next_fetch_at,
             "backoff_s": self.backoff_s, "body_bytes": self.body_bytes, "elapsed_ms": self.elapsed_ms,

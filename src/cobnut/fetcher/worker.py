@@ -95,6 +95,8 @@ class Worker:
             now = time.monotonic()
             if now >= next_progress:
                 self._channel.send(Progress(run.counts, run.busy, run.queues.waiting, run.current_hosts()))
+                for part_output in run.outputs:
+                    part_output.alive()
                 next_progress = now + PROGRESS_S
             if run.idle:
                 here = (self._passed_in, self._passed_out)

@@ -215,7 +215,7 @@ HOSTS = Table(
     "What the round learned of each host and origin.",
     (
         _HOST, _BUCKET,
-        _k("seen_at", "int64", "When."),
+        _k("seen_at", "int64", "When it came; traffic: when the last of these requests ended."),
         _k("event", "string", "robots (what an origin's robots.txt said) or traffic (sums for the host)."),
         _c("origin", "string", "robots: scheme://host[:port]."),
         _c("state", "string", "robots: rules, allow_all or disallow_all."),
