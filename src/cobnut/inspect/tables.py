@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cobnut.errors import DataError, InputError, MachineError
-from cobnut.inspect.where import parse_where
+from cobnut.inspect.where import URL_FUNCTION, parse_where
 from cobnut.records import catalogue
 from cobnut.records.columns import Column, Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.tables import damaged, first_damaged, partition_of
+from cobnut.urls.keys import key_to_url
 
 if TYPE_CHECKING:
     import duckdb
@@ -127,9 +128,18 @@ def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Itera
     if selection.limit is not None:
         sql += f" LIMIT {int(selection.limit)}"
     with engine() as connection, engine_errors(table, files, selection.where):
+        if URL_FUNCTION in sql:
+            connection.create_function(URL_FUNCTION, _shown_url, ["VARCHAR"], "VARCHAR")
         result = connection.execute(sql, params)
         while batch := result.fetchmany(BATCH):
             yield batch
+
+
+def _shown_url(key: str) -> str | None:
+    try:
+        return key_to_url(key)
+    except DataError:
+        return None
 
 
 def _conditions(table: Table, selection: Selection) -> tuple[list[str], list[Any]]:

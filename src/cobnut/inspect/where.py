@@ -4,8 +4,9 @@ An expression over the columns of one table: comparisons, LIKE, IN, BETWEEN, IS 
 functions, and literals. It is read here and written anew for the engine, every literal as a parameter: nothing that was
 typed reaches the engine as text, and nothing but columns of the table can be named.
 
-A text compared with a column of another kind is read in that kind: `fetched_at > '2026-01-31'` as a time,
-`signature = '0cc175b9…'` as bytes.
+Columns have the values that a person is shown: scores as numbers (`score > 0.5`), and the URL in `url` also where the
+table leaves it NULL because it equals the normalised form. A text compared with a column of another kind is read in
+that kind: `fetched_at > '2026-01-31'` as a time, `signature = '0cc175b9…'` as bytes.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ from typing import Any
 import msgspec
 
 from cobnut.errors import InputError
+from cobnut.inspect.show import SCORES
 from cobnut.records.columns import Column
+from cobnut.urls.resolve import forms
 
 LONGEST = 4_000
 DEEPEST = 40
 FUNCTIONS = ("lower", "upper", "length", "coalesce", "abs", "starts_with", "ends_with", "contains")
+URL_FUNCTION = "cobnut_url"
+"""The engine's name for the function that makes the URL of a url_key; whoever runs a condition must provide it."""
+
+_URL_KEYS = {"url": "url_key", "to_url": "to_key"}
 _EXAMPLE = "for example --where \"status = 'gone' AND retries > 1\""
 
 _TOKEN = re.compile(
@@ -33,6 +40,7 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _KEYWORDS = {"and", "or", "not", "in", "like", "ilike", "is", "null", "between", "true", "false"}
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _COMPARE = {"=", "<>", "!=", "<", "<=", ">", ">="}
 
 
@@ -135,6 +143,10 @@ class _Reader:
         return left
 
     def _compared(self, left: _Piece, sign: str, right: _Piece) -> _Piece:
+        if left.literal is not None and right.kind in _URL_KEYS:
+            left, right, sign = right, left, _TURNED.get(sign, sign)
+        if sign == "=" and left.kind in _URL_KEYS and right.literal is not None:
+            return _is_url(left.kind, right.literal)
         left, right = self._as(left, right), self._as(right, left)
         return _Piece(f"({left.sql} {sign} {right.sql})", left.params + right.params, "claim")
 
@@ -189,9 +201,14 @@ class _Reader:
         if column is None:
             raise self._no_column(name)
         if column.type == "map" and self._sign("["):
-            key = self._operand()
+            asked = self._operand()
             self._expect("]")
-            return _Piece(f'"{column.name}"[{key.sql}]', key.params)
+            return _Piece(f'"{column.name}"[{asked.sql}]', asked.params)
+        if column.name in SCORES and column.type == "int64":
+            return _Piece(f'("{column.name}" / 1e6)')
+        key = _URL_KEYS.get(column.name)
+        if key in self.columns and column.nullable:
+            return _Piece(f'coalesce("{column.name}", {URL_FUNCTION}("{key}"))', (), column.name)
         kind = "claim" if column.type == "bool" else "time" if column.name.endswith("_at") else column.type
         return _Piece(f'"{column.name}"', (), kind)
 
@@ -273,6 +290,15 @@ class _Reader:
 
     def _error(self, what: str, remedy: str) -> InputError:
         return InputError(f"--where cannot be read: {what}", where=repr(self.text[:120]), remedy=remedy)
+
+
+def _is_url(column: str, url: str) -> _Piece:
+    """`url = '…'` without the URL of every row, which a large table would take long to make."""
+    made = forms(url)
+    if made is None or made.normalized != url:
+        return _Piece(f'("{column}" IS NOT NULL AND "{column}" = ?)', (url,), "claim")
+    sql = f'(("{column}" = ?) OR ("{column}" IS NULL AND "{_URL_KEYS[column]}" = ?))'
+    return _Piece(sql, (url, made.key), "claim")
 
 
 def _joined(glue: str, pieces: list[_Piece], kind: str = "value") -> _Piece:

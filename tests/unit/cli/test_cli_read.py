@@ -48,6 +48,25 @@ def test_rows_for_a_person(ask: Asked, crawl_dir: str) -> None:
     assert "\x1b" not in ask("read", "linkdb", crawl_dir)
 
 
+@pytest.mark.parametrize(
+    ("where", "urls"),
+    [
+        (f"url = '{PAGE}'", [PAGE]),
+        (f"url <> '{PAGE}' and score > 0.1", [HOME, COPY]),
+        (f"url in ('{PAGE}', '{COPY}', 'x')", [PAGE, COPY]),
+        ("url like '%/copy'", [COPY]),
+        ("url is null", []),
+        ("url = 'http://A.test/page'", []),
+        ("score = 1.5", [HOME]),
+        ("score > 1.4999 and score between 1 and 2", [HOME]),
+        ("1 < score", [HOME]),
+    ],
+)
+def test_conditions_mean_what_is_shown(ask: Asked, crawl_dir: str, where: str, urls: list[str]) -> None:
+    rows = ask.objects("read", "crawldb", crawl_dir, "--where", where)
+    assert [row["url"] for row in rows] == urls, ask.error
+
+
 def test_rows_for_a_program(ask: Asked, crawl_dir: str) -> None:
     rows = ask.objects("read", "crawldb", crawl_dir, "--where", "status = 'fetched' and depth = 1")
     assert [row["url"] for row in rows] == [PAGE, COPY]

@@ -65,7 +65,10 @@ def questions(function: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in (
         click.option("--columns", metavar="A,B", help="Only these columns, in this order."),
         limit_option, csv_option, json_option,
-        click.option("--where", metavar="SQL", help="Rows that fit: status = 'gone' AND due_at < '2026-12-31'."),
+        click.option(
+            "--where", metavar="SQL",
+            help="Rows that fit: status = 'gone' AND due_at < '2026-12-31' AND score > 0.5; values as people read them.",
+        ),
         click.option("--host", metavar="HOST", help="Rows of this host."),
         click.option("--url", metavar="URL", help="The row of this URL, whole (linkdb: the links to it)."),
         click.option("--stats", is_flag=True, help="Counts instead of rows."),
@@ -79,7 +82,7 @@ def command() -> None:
     """Look into a table, a segment or the index.
 
     For a person times are ISO 8601 and scores are numbers; --json and --csv give every column as it is stored: times in
-    ms since 1970 UTC, scores in millionths, bytes as hex.
+    ms since 1970 UTC, scores in millionths, bytes as hex. --where always means the values a person reads.
     """
 
 
