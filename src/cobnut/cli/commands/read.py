@@ -67,7 +67,7 @@ def questions(function: Callable[..., Any]) -> Callable[..., Any]:
         limit_option, csv_option, json_option,
         click.option(
             "--where", metavar="SQL",
-            help="Rows that fit: status = 'gone' AND due_at < '2026-12-31' AND score > 0.5; values as people read them.",
+            help="Rows that fit: status = 'gone' AND due_at < '2026-12-31' AND score > 0.5; values are those shown.",
         ),
         click.option("--host", metavar="HOST", help="Rows of this host."),
         click.option("--url", metavar="URL", help="The row of this URL, whole (linkdb: the links to it)."),
