@@ -1,5 +1,5 @@
 """Fixtures for tests that fetch with real worker processes."""
 
-from fetching import bench, bench_class, fetch_pool, web
+from fetching import bench, bench_class, fetch_pool, wait_until, web
 
-__all__ = ["bench", "bench_class", "fetch_pool", "web"]
+__all__ = ["bench", "bench_class", "fetch_pool", "wait_until", "web"]

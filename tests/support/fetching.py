@@ -133,3 +133,16 @@ def bench_class():
 def bench(tmp_path, web, fetch_pool):
     """A crawl whose every name leads to the fake web."""
     return Bench(tmp_path / "crawl", web, fetch_pool)
+
+
+@pytest.fixture
+def wait_until():
+    """Waits until something is so; a test fails that waits too long."""
+
+    def wait(condition, seconds=30):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "waited too long"
+            time.sleep(0.01)
+
+    return wait

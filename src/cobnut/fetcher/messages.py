@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import msgspec
 
 from cobnut.config.sections import FetcherSettings, UrlSettings
+from cobnut.storage.locks import Owner
 from cobnut.urls.addresses import AddressGuard
 from cobnut.urls.filters import Scope
 from cobnut.urls.overrides import ResolveRule
@@ -24,7 +25,7 @@ class FetchSpec(msgspec.Struct, frozen=True):
     `deadline_s`: seconds from now after which nothing new is started (None: without). `robots_files` and
     `hostdb_files`: Parquet files of what earlier rounds learned; `hosts_files`: of what segments learned that these
     do not hold yet, or that were fetched a moment ago. `asked_until_ms`: until then any host may have been asked, by
-    a run that was killed.
+    a run that was killed. `owner`: the process that locks name as theirs.
     """
 
     segment_path: str
@@ -40,6 +41,7 @@ class FetchSpec(msgspec.Struct, frozen=True):
     hostdb_files: tuple[str, ...] = ()
     hosts_files: tuple[str, ...] = ()
     asked_until_ms: int = 0
+    owner: Owner | None = None
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):

@@ -126,8 +126,8 @@ class FetchPool:
         should_stop: Callable[[], bool] = lambda: False,
         max_pages: int | None = None,
     ) -> PoolReport:  # fmt: skip
-        """Fetches parts of a segment. `clock` gives seconds; `owner_of` the part that a host is in, None when
-        in none."""
+        """Fetches parts of a segment. `clock` gives seconds; `owner_of` the part that a host is in, which another
+        process may have, None when in none."""
         return _Round(self, spec, sorted(parts), clock, owner_of, on_progress, should_stop, max_pages).go()
 
     def replace(self, child: _Child) -> _Child:

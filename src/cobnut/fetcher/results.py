@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cobnut.fetcher.archive import Archive, Recovered, next_number, read_tail, warc_files
 from cobnut.records.catalogue import FETCHED, HOSTS
 from cobnut.storage.files import TEMPORARY_PREFIX
-from cobnut.storage.locks import WriterLock
+from cobnut.storage.locks import Owner, WriterLock
 from cobnut.storage.parts import PartWriter, part_name
 
 if TYPE_CHECKING:
@@ -104,11 +104,14 @@ def _asked_until_ms(alive_at_s: float) -> int:
 class PartOutput:
     """Everything one part writes. Made under the part's lock; a part that another process has is refused."""
 
-    def __init__(self, segment_path: Path, part: int, warc_max_bytes: int, about: dict[str, str]) -> None:
+    def __init__(
+        self, segment_path: Path, part: int, warc_max_bytes: int, about: dict[str, str], owner: Owner | None = None
+    ) -> None:
         self.part, self._segment = part, segment_path
         self._lock = WriterLock(
-            lock_path(segment_path, part), f"part {part} of the fetchlist of segment {segment_path.name}", LOCK_WAIT_S
-        ).acquire()
+            lock_path(segment_path, part), f"part {part} of the fetchlist of segment {segment_path.name}", LOCK_WAIT_S,
+            owner,
+        ).acquire()  # fmt: skip
         died_at = self._lock.taken_over_at
         self.asked_until_ms = 0 if died_at is None else _asked_until_ms(died_at)
         self._fetched_folder, self._hosts_folder = segment_path / FETCHED.name, segment_path / HOSTS.name

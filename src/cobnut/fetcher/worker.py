@@ -70,7 +70,9 @@ class Worker:
             stack.callback(loop.close)
             lenient = LenientTries(who, bounds)
             stack.callback(lenient.close)
-            outputs = [PartOutput(segment, part, spec.fetcher.warc_max_bytes, about) for part in begin.parts]
+            outputs = [
+                PartOutput(segment, part, spec.fetcher.warc_max_bytes, about, spec.owner) for part in begin.parts
+            ]
             run = Run(spec, outputs, loop, lenient, who, bounds, time.monotonic, self._pass_on)
             self._run = run
             load(run, time.monotonic())

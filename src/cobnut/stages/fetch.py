@@ -23,11 +23,13 @@ from cobnut.config.sections import Settings
 from cobnut.errors import DataError, InputError
 from cobnut.records.catalogue import FETCHED, FETCHLIST, HOSTDB, HOSTS, ROBOTS, SEEDS
 from cobnut.records.steps import Job, Stage
+from cobnut.urls.hosts import bucket_of
 
 if TYPE_CHECKING:
     from cobnut.fetcher.messages import FetchSpec
     from cobnut.fetcher.pool import FetchPool, PoolProgress, PoolReport
     from cobnut.storage.layout import CrawlFolder, SegmentFolder
+    from cobnut.storage.locks import GroupLock
     from cobnut.storage.tables import TableVersion
 
 STAGE = Stage(
@@ -105,7 +107,8 @@ def run_fetch(
 
     `deadline` is a time of `clock` after which nothing new is started; `crawl.round_s` bounds the round as
     well (0: it does not). `max_pages` ends the run once so many pages came (those in flight come too). `pool`
-    is reused when given, and left running. `MachineError` when another process fetches one of the parts.
+    is reused when given, and left running. `MachineError` when another process fetches one of the parts, or
+    another segment of this crawl.
     """
     from cobnut.fetcher.pool import FetchPool
 
@@ -116,6 +119,7 @@ def run_fetch(
     chosen = parts if part is None else [part]
     own = FetchPool(settings.fetcher.workers) if pool is None else None
     with ExitStack() as stack:
+        stack.enter_context(_one_segment_at_a_time(crawl, segment))
         if own is not None:
             stack.callback(own.close)
         versions = [stack.enter_context(v) for t in (ROBOTS, HOSTDB) if (v := crawl.table(t).current()) is not None]
@@ -128,6 +132,22 @@ def run_fetch(
     if sealed and segment.state() == "generated":
         segment.set_state("fetched")
     return _report(segment, settings, chosen, report, sealed)
+
+
+def _one_segment_at_a_time(crawl: CrawlFolder, segment: SegmentFolder) -> GroupLock:
+    """Processes may share the parts of one segment, since a host is in one part; two segments may share hosts."""
+    from cobnut.fetcher.results import STATE_FOLDER
+    from cobnut.storage.layout import FETCH_LOCK
+    from cobnut.storage.locks import GroupLock, owner_of
+
+    def refusal(other: str) -> str:
+        return f"segment {other} is being fetched; {segment.name} beside it would ask hosts without the pause they get"
+
+    def owner_in(other: str) -> str | None:
+        locks = sorted((crawl.segments_path / other / STATE_FOLDER).glob("*.lock"))
+        return next((owner for lock in locks if (owner := owner_of(lock)) is not None), None)
+
+    return GroupLock(crawl.path / FETCH_LOCK, segment.name, refusal, crawl.lock_wait_s, owner_in)
 
 
 def fetchlist_parts(segment: SegmentFolder) -> list[int]:
@@ -150,6 +170,7 @@ def make_spec(
     from cobnut.fetcher.endpoints import parse_proxy
     from cobnut.fetcher.messages import FetchSpec
     from cobnut.frontier.admission import scope_of
+    from cobnut.storage.locks import this_process
     from cobnut.urls.addresses import AddressGuard, parse_net
     from cobnut.urls.overrides import parse_resolve
 
@@ -168,7 +189,7 @@ def make_spec(
         rules=tuple(map(parse_resolve, fetcher.resolve)), proxy=proxy.url if proxy is not None else "",
         software=f"Cobnut/{__version__}", deadline_s=deadline_s,
         robots_files=files.get(ROBOTS.name, ()), hostdb_files=files.get(HOSTDB.name, ()),
-        hosts_files=hosts_files, asked_until_ms=asked_until,
+        hosts_files=hosts_files, asked_until_ms=asked_until, owner=this_process(),
     )  # fmt: skip
 
 
@@ -211,7 +232,8 @@ def typed_endpoints(seeds: Iterable[str]) -> frozenset[tuple[str, int]]:
 
 
 class _Owners:
-    """Which part a host is in; read when the first redirect asks."""
+    """Which part a host is in; read when the first redirect asks. A host that is in none belongs to one by its
+    bucket, so that processes that share the parts never ask it side by side."""
 
     def __init__(self, segment: SegmentFolder, parts: list[int]) -> None:
         self._segment, self._parts = segment, parts
@@ -227,7 +249,8 @@ class _Owners:
                 for number, path in files
                 for name in read_files(FETCHLIST, [path], ["host"]).column("host").unique().to_pylist()
             }
-        return self._by_host.get(host)
+        found = self._by_host.get(host)
+        return found if found is not None else self._parts[bucket_of(host) % len(self._parts)]
 
 
 def _deadline_s(settings: Settings, clock: Callable[[], float], deadline: float | None) -> float | None:

@@ -35,6 +35,7 @@ from cobnut.storage.tables import TableStore, segment_remedy
 SETTINGS_FILE = "cobnut.toml"
 STATE_FILE = "state.json"
 CRAWL_LOCK = ".lock"
+FETCH_LOCK = ".fetch.lock"
 PURGING = ".purging"
 """A file in the crawl's folder while its indexes are to be made again without what was purged."""
 
