@@ -1,47 +1,100 @@
 """Which lines do the seed files hold?
 
-A file, every file of a folder in name order (hidden ones left out), or standard input.
+A file, every file of a folder in name order (hidden ones left out), or standard input: text in UTF-8, as it is or
+packed with gzip. What is no such text is refused before a line of it is read.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import io
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from cobnut.errors import InputError, MachineError
+from cobnut.storage.files import not_allowed
 
 LONGEST_LINE = 65_536
+_INPUT = "standard input"
+_HEAD = 4_096
+_GZIP = b"\x1f\x8b"
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+
+
+class SeedLines:
+    """The lines of a file, a folder or `-`; what is not UTF-8 is replaced, a line beyond 64 KiB is cut."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._begins: list[tuple[int, str]] = []  # number of the first line, counted over all files, and its file
+
+    def place(self, number: int) -> str:
+        """`FILE line N` of a line counted over all files; only `line N` when there is but one."""
+        first, name = max((b for b in self._begins if b[0] <= number), default=(1, ""))
+        line = f"line {number - first + 1}"
+        return f"{name} {line}" if len(self._begins) > 1 else line
+
+    def __iter__(self) -> Iterator[str]:
+        self._begins, count = [], 0
+        for name, stream in _streams(self.source):
+            self._begins.append((count + 1, name))
+            try:
+                with contextlib.nullcontext() if name == _INPUT else stream:
+                    for line in _lines(name, stream):
+                        count += 1
+                        yield line
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise InputError(f"the gzip file is damaged ({error})", where=name) from None
+            except OSError as error:
+                raise MachineError(f"cannot read the seeds ({error.strerror or error})", where=name) from error
 
 
 def seed_lines(source: str) -> Iterator[str]:
-    """The lines of a file, a folder or `-`; what is not UTF-8 is replaced, a line beyond 64 KiB is cut."""
+    """The lines of a file, a folder or `-`."""
+    return iter(SeedLines(source))
+
+
+def _streams(source: str) -> Iterator[tuple[str, io.BufferedReader]]:
     if source == "-":
-        yield from _lines(sys.stdin.buffer)
+        if sys.stdin is None:  # closed before we began
+            raise InputError("standard input is closed", remedy="name a seed file, or give `-` something to read")
+        yield _INPUT, sys.stdin.buffer  # type: ignore[misc] # a BufferedReader, whatever the stubs say
         return
     path = Path(source)
     if not path.exists():
         raise InputError("no such seed file or folder", where=source, remedy="one URL a line; `-` reads standard input")
     files = [path]
     if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        try:
+            files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        except PermissionError:
+            raise not_allowed(path) from None
         if not files:
             raise InputError("the folder holds no seed files", where=source)
     for file in files:
         try:
-            with file.open("rb") as stream:
-                yield from _lines(stream)
+            stream = file.open("rb")
         except OSError as error:
             raise MachineError(f"cannot read the seeds ({error.strerror})", where=str(file)) from error
+        yield str(file), stream
 
 
-def _lines(stream: BinaryIO) -> Iterator[str]:
+def _lines(name: str, stream: io.BufferedReader) -> Iterator[str]:
+    text: io.BufferedIOBase = stream
+    if stream.peek(2)[:2] == _GZIP:
+        text = gzip.GzipFile(fileobj=stream)
     first = True
-    while line := stream.readline(LONGEST_LINE):
+    while line := text.readline(LONGEST_LINE):
+        if first and line.startswith(_WIDE):
+            raise InputError("the seed file is in UTF-16", where=name, remedy="save it in UTF-8")
+        if first and b"\0" in line[:_HEAD]:
+            raise InputError("this is no text", where=name, remedy="a seed file has one URL a line")
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+            while (rest := text.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 pass
-        text = line.decode("utf-8", "replace").rstrip("\r\n")
-        yield text.removeprefix("\ufeff") if first else text
+        found = line.decode("utf-8", "replace").rstrip("\r\n")
+        yield found.removeprefix("\ufeff") if first else found
         first = False

@@ -101,7 +101,8 @@ def inject(
             report.left_out[row["rule"]] = report.left_out.get(row["rule"], 0) + 1
         report.details = {
             "rejected": [
-                {"line": r["line_no"], "url": r["requested"], "rule": r["rule"]} for r in rejected[:MOST_LISTED]
+                {"line": r["line_no"], "url": r["requested"][: inject_stage.MOST_SHOWN], "rule": r["rule"]}
+                for r in rejected[:MOST_LISTED]
             ],
             "notes": [{"line": r["line_no"], "note": r["note"]} for r in read if r["note"]][:MOST_LISTED],
         }

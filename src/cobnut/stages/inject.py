@@ -18,6 +18,7 @@ import msgspec
 from cobnut.records import catalogue as tables
 from cobnut.records.steps import Input, Map, Output, Sql, Stage, column
 from cobnut.urls.keys import key_to_url
+from cobnut.urls.parse import MAX_URL_CHARS
 from cobnut.urls.resolve import UrlForms, stored_url
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 SCORE, INTERVAL, FIXED = "nutch.score", "nutch.fetchInterval", "nutch.fetchInterval.fixed"
 MOST_METADATA_CHARS = 10_000
+MOST_SHOWN = 2_000
+"""Characters of a refused line that are kept for the report."""
+
 MOST_SCORE = 1e9
 MOST_INTERVAL_S = 100 * 365 * 86_400
 
@@ -135,9 +139,9 @@ def read_lines(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Ite
 
 def _row(number: int, seed: SeedLine, context: InjectContext) -> dict[str, object]:
     found = context.forms(seed.url)
-    row: dict[str, object] = {"line_no": number, "requested": seed.url, "note": seed.note}
+    row: dict[str, object] = {"line_no": number, "requested": seed.url[:MOST_SHOWN], "note": seed.note}
     if found is None:
-        return {**row, "rule": "not_a_url"}
+        return {**row, "rule": "length" if len(seed.url) > MAX_URL_CHARS else "not_a_url"}
     row.update(
         url_key=found.key, url=stored_url(found.url, found.normalized), requested=found.url, host=found.host,
         bucket=found.bucket, rule=context.refuses(found.normalized),

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import gzip
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from cobnut.cli.seeds import LONGEST_LINE, seed_lines
+from cobnut.cli.main import main
+from cobnut.cli.seeds import LONGEST_LINE, SeedLines, seed_lines
 from cobnut.errors import InputError
 
 
@@ -33,3 +37,65 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         list(seed_lines(str(tmp_path / "none")))
     with pytest.raises(InputError, match="holds no seed files"):
         list(seed_lines(str(tmp_path)))
+
+
+def test_a_line_of_a_folder_is_found_again(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n")
+    (tmp_path / "b").write_text("")
+    (tmp_path / "c").write_text("3\n")
+    lines = SeedLines(str(tmp_path))
+    assert list(lines) == ["1", "2", "3"]
+    assert [lines.place(n) for n in (1, 2, 3)] == [
+        f"{tmp_path}/a line 1",
+        f"{tmp_path}/a line 2",
+        f"{tmp_path}/c line 1",
+    ]
+    alone = SeedLines(str(tmp_path / "a"))
+    assert list(alone) == ["1", "2"]
+    assert alone.place(2) == "line 2"
+
+
+def test_gzip_is_unpacked_and_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    packed = gzip.compress(b"http://a.test/\n" * 3)
+    (tmp_path / "s.gz").write_bytes(packed)
+    assert list(seed_lines(str(tmp_path / "s.gz"))) == ["http://a.test/"] * 3
+    for content, said in (
+        (packed[:-9], "gzip file is damaged"),
+        (packed[:12] + b"xxxx" + packed[16:], "gzip file is damaged"),
+        ("http://a.test/".encode("utf-16"), "UTF-16"),
+        (b"\x7fELF\0\0", "no text"),
+    ):
+        (tmp_path / "bad").write_bytes(content)
+        with pytest.raises(InputError, match=said):
+            list(seed_lines(str(tmp_path / "bad")))
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> str:
+    assert main(["create", str(tmp_path / "c")]) == 0
+    return str(tmp_path / "c")
+
+
+def test_what_inject_says_of_bad_lines(crawl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "seeds"
+    folder.mkdir()
+    (folder / "a").write_text("nonsense\n")
+    (folder / "b").write_text("# nothing\nhttp://a.test/" + "x" * 10_000_000 + "\n")
+    capsys.readouterr()
+    assert main(["inject", crawl, str(folder), "--verbose"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2] == f"{folder}/a line 1: left out by not_a_url: nonsense"
+    assert lines[-1].startswith(f"{folder}/b line 2: left out by length: http://a.test/xxx")
+    assert max(map(len, lines)) < 500
+    (folder / "c").write_text("http://a.test/\n")
+    assert main(["inject", crawl, str(folder)]) == 0
+    assert main(["inject", crawl, str(folder), "--overwrite", "--update"]) == 2
+    (folder / "c").write_bytes("http://a.test/".encode("utf-16"))
+    assert main(["inject", crawl, str(folder / "c")]) == 2
+
+
+def test_a_closed_input_is_said(crawl: str) -> None:
+    words = f'exec "{sys.executable}" -m cobnut.cli inject "{crawl}" - <&-'
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "standard input is closed" in done.stderr

@@ -8,7 +8,8 @@ import click
 
 from cobnut.cli.options import json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
-from cobnut.cli.seeds import seed_lines
+from cobnut.cli.seeds import SeedLines
+from cobnut.errors import InputError
 from cobnut.inspect.show import plain
 
 
@@ -23,23 +24,28 @@ from cobnut.inspect.show import plain
 def command(
     crawl_dir: Path, seeds: str, overwrite: bool, update: bool, filter_existing: bool, verbose: bool, as_json: bool,
     overrides: tuple[str, ...],
-) -> None:  # fmt: skip
-    """Put seeds into the crawldb: SEEDS is a file, a folder of files, or - for standard input.
+) -> int:  # fmt: skip
+    """Put seeds into the crawldb: SEEDS is a file, a folder of files, or - for standard input; gzip is read too.
 
     One URL a line, optionally followed by tabs and key=value pairs: nutch.score, nutch.fetchInterval (s),
     nutch.fetchInterval.fixed (s), and any others, which become metadata. Blank lines and # lines are skipped.
+    Exit 1: no line named a URL that was accepted.
     """
     from cobnut.crawl import steps
 
+    if overwrite and update:
+        raise InputError("--overwrite and --update exclude each other", remedy="overwriting takes in everything anyway")
+    lines = SeedLines(seeds)
     crawl = opened(crawl_dir, overrides)
     with writing(crawl.crawl):
         report = steps.inject(
-            crawl.crawl, crawl.settings, seed_lines(seeds), overwrite=overwrite, update=update,
+            crawl.crawl, crawl.settings, lines, overwrite=overwrite, update=update,
             filter_existing=filter_existing,
         )  # fmt: skip
     print_report(report, as_json)
     if verbose and not as_json:
         for row in report.details.get("rejected", []):
-            click.echo(f"line {row['line']}: left out by {row['rule']}: {plain(str(row['url']), 300)}")
+            click.echo(f"{plain(lines.place(row['line']))}: left out by {row['rule']}: {plain(str(row['url']), 300)}")
         for row in report.details.get("notes", []):
-            click.echo(f"line {row['line']}: {plain(row['note'], 300)}")
+            click.echo(f"{plain(lines.place(row['line']))}: {plain(row['note'], 300)}")
+    return 1 if report.counts["rejected"] and not report.counts["urls"] else 0
