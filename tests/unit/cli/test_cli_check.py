@@ -88,6 +88,24 @@ def test_host(web: FakeWeb) -> None:
     assert "cannot be read, nothing is fetched from the origin for now (connect_failed)" in cobnut(*name).stdout
 
 
+def test_a_host_in_a_list_is_not_typed_by_the_user(web: FakeWeb) -> None:
+    """Lists come from anywhere: no machine of the private network is asked because a line names it."""
+    here = f"127.0.0.1:{web.port}"
+    hosts = (here, f"localhost:{web.port}", "10.9.8.7", "169.254.169.254", "[fe80::1]:80")
+    lines = "".join(json.dumps({"host": host}) + "\n" for host in hosts)
+    who = ("-s", "fetcher.agent_name=T", "-s", "fetcher.agent_contact=t@a.test")
+    web.reset()
+    found = [json.loads(line) for line in cobnut("check", "host", "--jsonl", *who, stdin=lines).stdout.splitlines()]
+    assert [answer["error"] for answer in found] == ["private_address"] * len(hosts)
+    assert not any(answer["origins"] for answer in found)
+    assert "--allow-net" in found[0]["addresses"][0]["refused"]
+    assert not web.log
+    allowed = ("check", "host", "--jsonl", "--allow-net", "127.0.0.0/8")
+    assert json.loads(cobnut(*allowed, stdin=json.dumps({"host": here})).stdout)["error"] is None
+    resolved = json.loads(cobnut("check", "host", "--jsonl", *to(web), stdin='{"host": "a.test:80"}').stdout)
+    assert resolved["origins"][0]["state"] == "rules"
+
+
 def test_a_name_that_does_not_exist_is_exit_1(tmp_path: Path) -> None:
     """The only name server is a port on loopback where nobody answers."""
     options = (

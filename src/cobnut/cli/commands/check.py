@@ -166,9 +166,10 @@ def sitemap(url: str | None, file: Path | None, **options: Any) -> int:
 def host(host: str | None, **options: Any) -> int:
     """Ask the network about HOST (a name, NAME:PORT or a URL): addresses, robots.txt, sitemaps, pace that would hold.
 
-    With --jsonl: {"host"} or {"url"}.
+    With --jsonl: {"host"} or {"url"}; addresses that are not public then need --allow-net or --resolve.
     """
     from cobnut.inspect.check import host as check
+    from cobnut.inspect.check.basis import with_typed
     from cobnut.inspect.check.items import BadItemError
     from cobnut.observe.clock import SystemClock
     from cobnut.urls.hosts import host_of
@@ -186,7 +187,10 @@ def host(host: str | None, **options: Any) -> int:
     if options["jsonl"]:
         return _lines((host,), visited)
     item: Item = {"host": _needed(host, "a host")}
-    _agreed({host_of(f"{o}/") for o in _checked(lambda i, _basis: check.origins_of(i), item, basis)}, basis)
+    origins = _checked(lambda item, _basis: check.origins_of(item), item, basis)
+    _agreed({host_of(f"{origin}/") for origin in origins}, basis)
+    for origin in origins:
+        basis = with_typed(basis, f"{origin}/")
     found = check.answer(item, basis, clock.monotonic)
     return _tell(found, check.story, options) or (1 if found["error"] else 0)
 

@@ -42,7 +42,10 @@ def crawl_basis(crawl: CrawlFolder, settings: Settings) -> Basis:
 
 
 def with_typed(basis: Basis, url: str) -> Basis:
-    """The same, with the address in a URL that the user typed allowed, as that of a seed is."""
+    """The same, with the address in a URL that the user typed allowed, as that of a seed is.
+
+    Typed is what stands on the command line, never an item of a list.
+    """
     endpoints = basis.guard.allowed_endpoints | _guard(basis.settings, [url]).allowed_endpoints
     return msgspec.structs.replace(basis, guard=AddressGuard(basis.guard.allow_nets, endpoints))
 

@@ -3,6 +3,9 @@
 Item: `host` (a name or an address, with a port or without) or `url`. Without a scheme both https and http are asked,
 since each origin has its own robots.txt. This goes to the network. Answer: `addresses` with the guard's verdict,
 `origins` with their robots.txt and sitemaps, `politeness`.
+
+Who asks decides what the basis allows: a host typed on the command line is allowed as a seed is (`basis.with_typed`),
+one in a list of items is not, since the list may come from anywhere.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from cobnut.inspect.check.basis import Basis, with_typed
+from cobnut.inspect.check.basis import Basis
 from cobnut.inspect.check.items import Answer, BadItemError, Item, Story, text_of
 from cobnut.inspect.check.live import Visitor
 from cobnut.inspect.check.robots import own_agent
@@ -47,8 +50,6 @@ def answer(item: Item, basis: Basis, clock: Callable[[], float]) -> Answer:
     """All that can be asked about a host."""
     origins = origins_of(item)
     host = host_of(f"{origins[0]}/")
-    for origin in origins:
-        basis = with_typed(basis, f"{origin}/")
     with Visitor(basis, clock) as visitor:
         addresses, error = _addresses(visitor, host, port_of(f"{origins[0]}/"), basis)
         if error is None:
