@@ -112,7 +112,7 @@ def test_forgotten_pages_leave_and_are_never_asked_for_again(
     why = cobnut("why", crawl, url).stdout
     assert "this crawl was told to forget it" in why
     assert "asked by their owner" in why
-    refused = cobnut("inject", crawl, "-", "--verbose", stdin=f"{url}\n").stdout
+    refused = cobnut("inject", crawl, "-", "--verbose", stdin=f"{url}\n", expect=1).stdout
     assert "left out by forgotten" in refused
 
 
@@ -313,3 +313,40 @@ def test_clean_waits_for_readers(crawl: Path) -> None:
         assert "being read" in done.stderr
     cobnut("clean", crawl)
     assert not held.path.exists()
+
+
+def test_what_was_purged_comes_back_in_full(tmp_path: Path) -> None:
+    """The server would answer "not modified" to the validators that are still known."""
+    crawl, secret = tmp_path / "crawl", HOME + "secret"
+    with FakeWeb().site("a.test", PAGES | {"/secret": Answer(body="<title>S</title>nougat", etag='"s"')}) as web:
+        cobnut("crawl", crawl, HOME, *to_web(web.port))
+        cobnut("forget", crawl, secret)
+        cobnut("clean", crawl)
+        cobnut("forget", crawl, secret, "--undo")
+        again(crawl, web)
+        assert secret in indexed_urls(crawl)
+        web.reset()
+        again(crawl, web)
+        assert [entry.status for entry in web.requests() if entry.target == "/secret"] == [304]
+        assert secret in indexed_urls(crawl)
+
+
+def test_forgetting_once_more_keeps_the_reason(crawl: Path) -> None:
+    def entry() -> dict[str, object]:
+        found: dict[str, object] = json.loads(cobnut("forget", crawl, "--list", "--json").stdout)
+        return found
+
+    cobnut("forget", crawl, HOME + "secret", "--reason", "first")
+    before = entry()
+    assert "nothing is known" not in cobnut("forget", crawl, HOME + "secret").stderr
+    assert entry() == before
+    cobnut("forget", crawl, HOME + "secret", "--reason", "second")
+    assert entry()["reason"] == "second"
+
+
+def test_what_is_mistyped_is_told(crawl: Path) -> None:
+    assert "beginning of a URL" in cobnut("forget", crawl, "--prefix", "http", expect=2).stderr
+    done = cobnut("forget", crawl, "--host", "aa.test", "--prefix", HOME + "folder/", HOME + "sekret").stderr
+    assert "nothing is known of host aa.test" in done
+    assert f"nothing is known of url {HOME}sekret" in done
+    assert "folder" not in done

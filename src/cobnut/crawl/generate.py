@@ -12,6 +12,7 @@ from cobnut.crawl.applied import applied_segments
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.frontier.admission import refusal
+from cobnut.frontier.forgotten import key_test, taken_back
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.stages import generate as generate_stage
@@ -74,7 +75,7 @@ def generate(
                 on_whole=lambda session: _keep(report, session),
             )
         )
-        top: pa.Table = report.details.pop("top")
+        top: pa.Table = _asked_in_full(crawl, report.details.pop("top"))
         report.left_out = dict(screened)
         ready: list[int] = []
         for row in outcome.collected["held"].to_pylist():
@@ -100,6 +101,30 @@ def generate(
 def _keep(report: StepReport, session: Session) -> None:
     rows = session.table("top", generate_stage.BEST)
     report.details["top"] = rows.sort_by([("score", "descending"), ("depth", "ascending"), ("url_key", "ascending")])
+
+
+def _asked_in_full(crawl: CrawlFolder, top: pa.Table) -> pa.Table:
+    """The fetchlist without validators of pages that were forgotten, and not fetched since that was taken back.
+
+    What was stored of them may be purged: "not modified" would leave the crawl without a copy for ever.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    entries, since_ms = taken_back(crawl)
+    is_meant = key_test(entries)
+    keys = [key for key in top.column("url_key").to_pylist() if is_meant(key)]
+    if not keys:
+        return top
+    known = crawl.table(tables.CRAWLDB).read(
+        ["url_key"], filters=(pc.field("url_key").isin(keys)) & (pc.field("fetched_at") > since_ms)
+    )
+    in_full = set(keys) - set(known.column("url_key").to_pylist())
+    asked = pa.array([key not in in_full for key in top.column("url_key").to_pylist()], pa.bool_())
+    for name in ("etag", "last_modified"):
+        place = top.schema.get_field_index(name)
+        top = top.set_column(place, top.schema.field(name), pc.if_else(asked, top.column(name), None))
+    return top
 
 
 def _cores() -> int:

@@ -32,6 +32,14 @@ def forgotten_of(crawl: CrawlFolder) -> Forgotten:
     return _together([(row["kind"], row["value"]) for row in rows if row["undone_at"] is None])
 
 
+def taken_back(crawl: CrawlFolder) -> tuple[Forgotten, int]:
+    """All that was to be forgotten and is not any more, and when the last of it was taken back."""
+    rows = crawl.table(tables.FORGOTTEN).read(["kind", "value", "undone_at"]).to_pylist()
+    undone = [row for row in rows if row["undone_at"] is not None]
+    entries = _together([(row["kind"], row["value"]) for row in undone])
+    return entries, max((row["undone_at"] for row in undone), default=0)
+
+
 def one_entry(kind: str, value: str) -> Forgotten:
     """One row of the table by itself."""
     return _together([(kind, value)])

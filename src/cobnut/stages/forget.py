@@ -49,10 +49,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def remember(crawl: CrawlFolder, entries: Collection[Entry], reason: str | None, now_ms: int) -> None:
-    """Adds entries to the table; one that holds already gets the new reason and time."""
+    """Adds entries to the table; one that holds already gets the new reason and time, or keeps both without one."""
     with _store(crawl).begin() as draft:
         rows = _rows(crawl)  # read under the lock
         for entry in entries:
+            if reason is None and entry in rows and rows[entry]["undone_at"] is None:
+                continue
             rows[entry] = {
                 "kind": entry.kind, "value": entry.value, "reason": reason, "forgotten_at": now_ms, "undone_at": None
             }  # fmt: skip
