@@ -18,7 +18,11 @@ from cobnut.errors import InputError
 
 log = logging.getLogger("cobnut.scoring")
 
+SETTING = "scoring.rules"
 ENTRY_POINTS = "cobnut.scoring"
+
+MOST = 2**63 - 1
+"""The greatest score that a table holds; the least is its negative."""
 
 
 class ScoringRule(Protocol):
@@ -40,6 +44,14 @@ class Opic:
 BUILT_IN: dict[str, Callable[[], ScoringRule]] = {"opic": Opic}
 
 
+def checked(score: object) -> int:
+    """A score that a rule gave, as a table holds it; an error when it is none, or too great."""
+    whole = int(score)  # type: ignore[call-overload]  # whatever it is: int says what is no number
+    if not -MOST <= whole <= MOST:
+        raise OverflowError("the score does not fit in 64 bits")
+    return int(whole)
+
+
 class InjectedScore:
     """All active rules as one function; `failures` counts what each failed rule cost."""
 
@@ -50,8 +62,8 @@ class InjectedScore:
     def __call__(self, url: str, score: int, metadata: Mapping[str, str]) -> int:
         for name, rule in self._rules:
             try:
-                score = int(rule.injected_score(url, score, metadata))
-            except Exception as error:  # a plug-in may fail in any way; the crawl goes on with the score it had
+                score = checked(rule.injected_score(url, score, metadata))
+            except (Exception, SystemExit) as error:  # a plug-in may fail in any way; the score stays as it was
                 if not self.failures[name]:
                     log.warning("scoring rule %s failed on %s: %r; the score stays %s", name, url, error, score / 1e6)
                 self.failures[name] += 1
@@ -67,5 +79,11 @@ def _find(name: str) -> ScoringRule:
     if name not in found:
         known = ", ".join(sorted({*BUILT_IN, *found}))
         raise InputError(f"no scoring rule is called {name!r}", where="scoring.rules", remedy=f"there are: {known}")
-    rule: ScoringRule = plugins.load(found[name], "scoring.rules")()
+    make = plugins.load(found[name], SETTING)
+    try:
+        rule: ScoringRule = make()
+        if not callable(getattr(rule, "injected_score", None)):
+            raise TypeError("it has no method injected_score")
+    except plugins.FAILURES as error:
+        raise plugins.fault(found[name], SETTING, "makes no scoring rule", error) from error
     return rule

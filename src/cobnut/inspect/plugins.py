@@ -67,6 +67,7 @@ def _try_scoring(rule: Any, settings: Settings) -> None:
     score = rule().injected_score(EXAMPLE, OPIC_SCORE, {})
     if not isinstance(score, int):
         raise TypeError(f"a score is a whole number of millionths; this one gave {type(score).__name__}")
+    scoring.checked(score)
 
 
 KINDS: tuple[Kind, ...] = (

@@ -198,6 +198,7 @@ FILTERS: dict[str, Factory] = {
 }
 """The filters that come with Cobnut, by name."""
 
+SETTING = "urls.filters"
 ENTRY_POINTS = "cobnut.url_filters"
 """Where other packages name theirs; one is used only when `urls.filters` lists it."""
 
@@ -211,8 +212,19 @@ def find_filter(name: str) -> Factory:
     found = plugins.by_name(ENTRY_POINTS)
     if name not in found:
         raise unknown_name("URL filter in urls.filters", name, {*FILTERS, *found})
-    factory: Factory = plugins.load(found[name], "urls.filters")
-    return factory
+    point = found[name]
+    factory = plugins.load(point, SETTING)
+
+    def made(settings: FilterSettings, scope: Scope) -> Refuses:
+        try:
+            refuses = factory(settings, scope)
+            if not callable(refuses):
+                raise TypeError(f"it gave {type(refuses).__name__}, not a function")
+        except plugins.FAILURES as error:
+            raise plugins.fault(point, SETTING, "makes no filter", error) from error
+        return plugins.guarded(refuses, point, SETTING, bool)
+
+    return made
 
 
 def compile_filter(settings: FilterSettings, scope: Scope) -> Callable[[str], str | None]:

@@ -147,6 +147,7 @@ RULES: dict[str, Rule] = {
 }
 """The normalizers that come with Cobnut, by name."""
 
+SETTING = "urls.normalizers"
 ENTRY_POINTS = "cobnut.url_normalizers"
 """Where other packages name theirs; one is used only when `urls.normalizers` lists it."""
 
@@ -160,8 +161,7 @@ def find_rule(name: str) -> Rule:
     found = plugins.by_name(ENTRY_POINTS)
     if name not in found:
         raise unknown_name("URL normalizer in urls.normalizers", name, {*RULES, *found})
-    rule: Rule = plugins.load(found[name], "urls.normalizers")
-    return rule
+    return plugins.guarded(plugins.load(found[name], SETTING), found[name], SETTING, str)
 
 
 def bare(parsed: str) -> str:

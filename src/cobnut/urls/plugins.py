@@ -8,10 +8,16 @@ Not here: what a plug-in of each group must be (`urls.normalizers`, `urls.filter
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, distributions, entry_points
-from typing import Any
+from typing import Any, TypeVar
 
 from cobnut.errors import MachineError
+
+Result = TypeVar("Result")
+
+FAILURES = (Exception, SystemExit)
+"""What a plug-in may raise without ending the process: all but the user's interrupt."""
 
 
 def offered(group: str) -> list[EntryPoint]:
@@ -40,10 +46,35 @@ def load(point: EntryPoint, setting: str) -> Any:
         if not callable(part):
             raise TypeError(f"it is no function and no class, but a {type(part).__name__}")
         return part
-    except Exception as error:  # its module may fail in any way when it is imported
-        line = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise MachineError(
-            f"the plug-in {point.name!r} cannot be loaded ({line})",
-            where=point.value,
-            remedy=f"repair or remove its package, or take it out of {setting}; `cobnut plugins` shows all",
-        ) from error
+    except FAILURES as error:  # its module may fail in any way when it is imported
+        raise fault(point, setting, "cannot be loaded", error) from error
+
+
+def fault(point: EntryPoint, setting: str, what: str, error: BaseException) -> MachineError:
+    """The error that names a plug-in, what became of it, and the setting that makes it active."""
+    try:
+        line = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+    except FAILURES:  # even its text may be of the plug-in's making
+        line = type(error).__name__
+    return MachineError(
+        f"the plug-in {point.name!r} {what} ({line[:200]})",
+        where=point.value,
+        remedy=f"repair or remove its package, or take it out of {setting}; `cobnut plugins` shows all",
+    )
+
+
+def guarded(
+    part: Callable[[str], Any], point: EntryPoint, setting: str, wanted: type[Result]
+) -> Callable[[str], Result]:
+    """A plug-in's function of a URL: a `MachineError` names it when it raises or gives anything else than `wanted`."""
+
+    def run(url: str) -> Result:
+        try:
+            result = part(url)
+            if not isinstance(result, wanted):
+                raise TypeError(f"it gave {type(result).__name__}, not {wanted.__name__}")
+        except FAILURES as error:
+            raise fault(point, setting, f"failed on {url[:200]}", error) from error
+        return result
+
+    return run

@@ -15,9 +15,16 @@ GROUPS = {
     "cobnut.url_normalizers": {
         "gone": "not_installed:rule", "wrong": "bad_parts:gives_nothing", "raises": "bad_parts:raises",
         "ends": "ends_here:rule", "basic": "bad_parts:same", "noisy": "noisy_part:same",
+        "deep": "bad_parts:deep", "quits": "bad_parts:quits",
     },
-    "cobnut.url_filters": {"numbers": "bad_parts:numbers", "no_colon": "bad_parts"},
-    "cobnut.scoring": {"text": "bad_parts:Text", "missing_name": "bad_parts:nowhere"},
+    "cobnut.url_filters": {
+        "numbers": "bad_parts:numbers", "no_colon": "bad_parts", "no_factory": "bad_parts:raises",
+        "arity": "bad_parts:same", "no_function": "bad_parts:Text.injected_score", "refuses_to": "bad_parts:refuses_to",
+    },
+    "cobnut.scoring": {
+        "text": "bad_parts:Text", "missing_name": "bad_parts:nowhere", "unmade": "bad_parts:Unmade",
+        "methodless": "bad_parts:Methodless", "vast": "bad_parts:Vast",
+    },
 }  # fmt: skip
 BAD_PARTS = '''
 def gives_nothing(url): pass
@@ -26,6 +33,16 @@ def same(url):
     """The URL as it is."""
     return url
 def numbers(settings, scope): return lambda url: 1
+def deep(url): return deep(url)
+def quits(url): raise SystemExit(0)
+def refuses_to(settings, scope):
+    def refuses(url): raise KeyError(url)
+    return refuses
+class Unmade:
+    def __init__(self): raise RuntimeError("no")
+class Methodless: pass
+class Vast:
+    def injected_score(self, url, score, metadata): return 2**63
 class Text:
     def injected_score(self, url, score, metadata): return "much"
 '''
@@ -64,6 +81,7 @@ def test_broken_parts_are_shown_with_their_error(environment):
     assert errors["ends"] == "SystemExit: 0"
     assert "gave int" in errors["numbers"]
     assert "gave str" in errors["text"]
+    assert all(errors[name] for name in errors if name != "noisy")
     assert "nowhere" in errors["missing_name"]
     assert errors["no_colon"]
     assert "another part has this name" in errors["basic"]
@@ -82,14 +100,34 @@ def test_a_person_sees_them_too_and_no_escape_reaches_the_terminal(environment):
     assert any(line.split()[:3] == ["3", "nowhere_at_all", "missing"] for line in lines)
 
 
-@pytest.mark.parametrize("setting", ["urls.normalizers=gone", "urls.filters=no_colon", "scoring.rules=missing_name"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *(f"urls.normalizers={name}" for name in ("gone", "wrong", "raises", "ends", "deep", "basic,quits")),
+        *(f"urls.filters={n}" for n in ("no_colon", "numbers", "no_factory", "arity", "no_function", "refuses_to")),
+        *(f"scoring.rules={name}" for name in ("missing_name", "unmade", "methodless")),
+    ],
+)
 def test_a_broken_part_in_force_is_one_clear_line(environment, tmp_path, setting):
     assert run(environment, "create", tmp_path / "c").returncode == 0
     (tmp_path / "seeds").write_text("http://h.example/\n")
     done = run(environment, "inject", tmp_path / "c", tmp_path / "seeds", "-s", setting)
-    assert done.returncode == 4
+    assert done.returncode == 4, done.stderr
     assert done.stderr.count("\n") == 1
-    assert f"take it out of {setting.partition('=')[0]}" in done.stderr
+    key, _, names = setting.partition("=")
+    assert f"the plug-in {names.rpartition(',')[2]!r} " in done.stderr
+    assert f"take it out of {key}" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["text", "vast"])
+def test_a_rule_whose_score_is_none_leaves_it_as_it_was(environment, tmp_path, name):
+    assert run(environment, "create", tmp_path / "c").returncode == 0
+    (tmp_path / "seeds").write_text("http://h.example/\n")
+    done = run(environment, "inject", tmp_path / "c", tmp_path / "seeds", "-s", f"scoring.rules={name}")
+    assert done.returncode == 0, done.stderr
+    assert f"scoring rule {name} failed" in done.stdout + done.stderr
+    rows = run(environment, "read", "crawldb", tmp_path / "c", "--json")
+    assert json.loads(rows.stdout.splitlines()[0])["score"] == 1_000_000, rows.stdout
 
 
 def test_a_package_whose_list_is_unreadable_hides_no_other(environment, tmp_path):
