@@ -84,7 +84,16 @@ def network_overrides(proxy: str | None, resolve: Sequence[str], allow_net: Sequ
 
 def settings_of(crawl_dir: Path | None, overrides: Sequence[str], options: Sequence[str] = ()) -> Loaded:
     """The settings for a command; `options` are its own options in the form of `-s`, and win."""
-    return load_settings(crawl_dir, environ=os.environ, overrides=[*overrides, *options])
+    typed: dict[str, list[str]] = {}
+    for text in options:
+        typed.setdefault(_option_of(text), []).append(text)
+    return load_settings(crawl_dir, environ=os.environ, overrides=overrides, options=typed)
+
+
+def _option_of(text: str) -> str:
+    """The option that gave `section.name=value`, as problems are told: they are named alike."""
+    name = text.partition("=")[0].partition(".")[2]
+    return "--" + name.removesuffix("_s").replace("_", "-")
 
 
 def crawl_or_none(folder: Path) -> Path | None:
@@ -125,4 +134,4 @@ def changed_values(loaded: Loaded) -> dict[str, Any]:
     """What the command line set, to be kept in a settings file."""
     from cobnut.config.checks import value_of
 
-    return {key: value_of(loaded.settings, key) for key, origin in loaded.origins.items() if origin == "-s"}
+    return {key: value_of(loaded.settings, key) for key, origin in loaded.origins.items() if origin.startswith("-")}

@@ -5,7 +5,7 @@ The summary names what was left out and why, each reason with its documented sen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cobnut.cli.reports import counted
@@ -23,14 +23,15 @@ _ENDS = {
 }
 
 
-def summary_lines(summary: Summary, crawl_dir: str) -> Iterator[str]:
-    """The summary, line by line."""
+def summary_lines(summary: Summary, crawl_dir: str, robots_causes: Mapping[str, int] | None = None) -> Iterator[str]:
+    """The summary, line by line. `robots_causes`: origins whose robots.txt could not be read, by the reason."""
     rate = f", {summary.pages / summary.wall_s:,.1f} pages/s" if summary.wall_s >= 1 else ""
     took = f"{_many(summary.rounds, 'round')}, {show_duration(summary.wall_s)}{rate}"
     yield f"{_many(summary.pages, 'page')} fetched in {took}: {_ENDS.get(summary.ended, summary.ended)}"
     if summary.crawldb:
         yield f"URLs known: {sum(summary.crawldb.values()):,} ({counted(summary.crawldb, by_size=True)})"
-    yield from _reasons("Not fetched, or not as a page", summary.reasons)
+    causes = {"robots_unreachable": counted(robots_causes, by_size=True)} if robots_causes else {}
+    yield from _reasons("Not fetched, or not as a page", summary.reasons, causes)
     yield from _reasons("Links that did not enter", summary.left_out)
     yield from _reasons("Known, and held back", summary.held)
     if any(summary.duplicates.values()):
@@ -48,14 +49,16 @@ def summary_lines(summary: Summary, crawl_dir: str) -> Iterator[str]:
     )
 
 
-def _reasons(title: str, reasons: dict[str, int]) -> Iterator[str]:
+def _reasons(title: str, reasons: dict[str, int], causes: Mapping[str, str] | None = None) -> Iterator[str]:
     shown = sorted(((n, c) for n, c in reasons.items() if c), key=lambda item: (-item[1], item[0]))
     if not shown:
         return
     yield f"{title}:"
     for name, count in shown:
         sentence = reason_text(name)
-        yield f"  {count:>9,}  {plain(name)}{': ' + sentence if sentence else ''}"
+        cause = (causes or {}).get(name)
+        more = f" Origins by cause: {cause}." if cause else ""
+        yield f"  {count:>9,}  {plain(name)}{': ' + sentence if sentence else ''}{more}"
 
 
 def _many(count: int, noun: str) -> str:

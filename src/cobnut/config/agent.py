@@ -32,6 +32,11 @@ def user_agent(settings: FetcherSettings, version: str) -> str:
     return f"{product.rstrip('/')} ({comment})" if comment else product.rstrip("/")
 
 
+def is_email(text: str) -> bool:
+    """Is it one e-mail address and nothing else?"""
+    return _EMAIL.match(text) is not None
+
+
 def from_address(settings: FetcherSettings) -> str | None:
     """The e-mail address for the header `From` (RFC 9110, 10.1.2); None when the contact is none."""
-    return settings.agent_contact if _EMAIL.match(settings.agent_contact) else None
+    return settings.agent_contact if is_email(settings.agent_contact) else None

@@ -12,12 +12,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from cobnut.config.agent import is_email
 from cobnut.config.network import parse_proxy
 from cobnut.config.sections import Settings
 from cobnut.errors import InputError
 
 _TOKEN = re.compile(r"[A-Za-z_-]+", re.ASCII)
 _VERSION = re.compile(r"[A-Za-z0-9._+-]*", re.ASCII)
+_WEB = re.compile(r"https?://[^\s/?#@]+[^\s]*\Z", re.IGNORECASE)
 _HEADER = re.compile(r"[\x20-\x7e]*", re.ASCII)
 _HOST_PATTERN = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _LONGEST_S = 100 * 365 * 86_400
@@ -107,7 +109,7 @@ def problem_with(key: str, value: Any) -> str | None:
     if isinstance(value, (int, float)):
         low, high = RANGES[key]
         if not math.isfinite(value) or not low <= value <= high:
-            return f"{value:g} is not between {_number(low)} and {_number(high)}"
+            return f"{_number(value)} is not between {_number(low)} and {_number(high)}"
         return None
     check = _FORMS.get(key)
     if check is None:
@@ -142,7 +144,7 @@ def value_of(settings: Settings, key: str) -> Any:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}".replace(",", "_") if value == int(value) else f"{value:g}"
+    return f"{value:,.0f}" if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else f"{value:g}"
 
 
 def _agent_name(value: str) -> str | None:
@@ -161,6 +163,14 @@ def _comment(value: str) -> str | None:
     if any(c in value for c in "()\\"):
         return "parentheses and backslashes cannot stand in User-Agent's comment"
     return _header(value)
+
+
+def _contact(value: str) -> str | None:
+    if (wrong := _comment(value)) is not None:
+        return wrong
+    if is_email(value) or _WEB.match(value):
+        return None
+    return f"{value[:60]!r} is neither an e-mail address such as me@example.org nor an http or https URL"
 
 
 def _version(value: str) -> str | None:
@@ -222,7 +232,7 @@ def _net(value: str) -> None:
 _FORMS: dict[str, Callable[[str], str | None]] = {
     "fetcher.agent_name": _agent_name,
     "fetcher.agent_version": _version,
-    "fetcher.agent_contact": _comment,
+    "fetcher.agent_contact": _contact,
     "fetcher.agent_url": _url,
     "fetcher.agent_addresses": _net,
     "fetcher.accept_language": _header,

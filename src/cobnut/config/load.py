@@ -28,7 +28,7 @@ DEFAULT = "default"
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """The settings, and for every key where its value came from (`default`, FILE:LINE, a variable's name, `-s`)."""
+    """The settings, and for every key where its value came from (`default`, FILE:LINE, a variable, an option)."""
 
     settings: Settings
     origins: dict[str, str]
@@ -42,15 +42,19 @@ class _Given(msgspec.Struct, frozen=True):
     """Whether the value is text to be read (environment, -s), not a TOML value."""
 
 
-def load_settings(crawl_path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Loaded:
+def load_settings(
+    crawl_path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[str] = (),
+    options: Mapping[str, Sequence[str]] | None = None,
+) -> Loaded:  # fmt: skip
     """The settings that hold for one command; an `InputError` names every problem.
 
     `crawl_path` is the crawl's folder (its `cobnut.toml` may be missing), or None for a command without a crawl.
+    `overrides` are the texts of `-s`; `options` those that other options stand for, by the option's name; they win.
     """
     problems: list[str] = []
     values: dict[str, dict[str, Any]] = {}
     origins = dict.fromkeys(known_keys(), DEFAULT)
-    for given in _everything(crawl_path, environ, overrides, problems):
+    for given in _everything(crawl_path, environ, {"-s": overrides, **(options or {})}, problems):
         if given.key not in known_keys():
             problems.append(unknown_key(given.key, given.origin))
             continue
@@ -127,18 +131,19 @@ def read_override(text: str) -> tuple[str, str]:
 
 
 def _everything(
-    crawl_path: Path | None, environ: Mapping[str, str], overrides: Sequence[str], problems: list[str]
+    crawl_path: Path | None, environ: Mapping[str, str], typed: Mapping[str, Sequence[str]], problems: list[str]
 ) -> Iterator[_Given]:
     if crawl_path is not None:
         yield from _from_file(crawl_path / SETTINGS_FILE, problems)
     yield from _from_environment(environ, problems)
-    for text in overrides:
-        try:
-            key, value = read_override(text)
-        except InputError as error:
-            problems.append(f"{error.what} (-s)")
-            continue
-        yield _Given(key, value, "-s", True)
+    for option, texts in typed.items():
+        for text in texts:
+            try:
+                key, value = read_override(text)
+            except InputError as error:
+                problems.append(f"{error.what} ({option})")
+                continue
+            yield _Given(key, value, option, True)
 
 
 def _from_file(path: Path, problems: list[str]) -> Iterator[_Given]:

@@ -27,7 +27,7 @@ from cobnut.storage.files import (
     write_atomic,
     write_json,
 )
-from cobnut.storage.generations import GenerationStore, check_version
+from cobnut.storage.generations import CURRENT, GenerationStore, check_version
 from cobnut.storage.locks import WriterLock
 from cobnut.storage.parts import part_files
 from cobnut.storage.tables import TableStore, segment_remedy
@@ -137,13 +137,18 @@ class CrawlFolder:
         try:
             is_crawl = (path / SETTINGS_FILE).is_file()
             is_empty = path.is_dir() and not any(path.iterdir())
+            is_index = is_published(path)
         except PermissionError:
             raise not_allowed(path) from None
+        if is_index:
+            raise InputError("a published index, not a crawl", where=str(path), remedy="name the folder of a crawl")
         if not is_crawl:
             raise InputError(
                 "not a crawl (it holds no cobnut.toml)",
                 where=str(path),
-                remedy=f"make one with `cobnut create {path}`" if is_empty else "name the folder of a crawl",
+                remedy=f"make one with `cobnut create {path}`"
+                if is_empty
+                else "name the folder of a crawl, or a new one for a new crawl",
             )
         return cls(path)
 
@@ -180,11 +185,20 @@ class CrawlFolder:
         return WriterLock(self.path / CRAWL_LOCK, f"the crawl {self.path}", self.lock_wait_s)
 
     def segments(self) -> list[SegmentFolder]:
-        """All complete segments, oldest first."""
+        """All complete segments, oldest first; a `DataError` names one that has lost its state."""
         if not self.segments_path.is_dir():
             return []
         found = [p for p in self.segments_path.iterdir() if p.is_dir() and not p.name.startswith(".")]
-        return [SegmentFolder(p) for p in sorted(found) if (p / STATE_FILE).exists()]
+        whole = []
+        for path in sorted(found):
+            if (path / STATE_FILE).exists():
+                whole.append(SegmentFolder(path))
+            elif any((path / name).is_dir() for name in ("fetchlist", "fetched")):  # a segment gets its name last
+                raise DataError(
+                    f"the segment has no {STATE_FILE}: how far it has come is lost", where=str(path),
+                    remedy=segment_remedy(path),
+                )  # fmt: skip
+        return whole
 
     def segment(self, name: str) -> SegmentFolder:
         """The segment of that name (or at that path); an `InputError` names those there are."""
@@ -238,6 +252,11 @@ class CrawlFolder:
     def sweep_segments(self) -> list[str]:
         """Removes segments that killed runs left unfinished; only under the crawl's lock."""
         return sweep(self.segments_path)
+
+
+def is_published(path: Path) -> bool:
+    """Is the folder an index that was published: generations by themselves, though settings may lie beside them?"""
+    return (path / CURRENT).is_file()
 
 
 def seconds_of(name: str) -> int:

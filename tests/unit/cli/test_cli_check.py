@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,27 @@ def test_one_line_in_one_line_out_at_once() -> None:
             assert wanted in process.stdout.readline()
         process.stdin.close()
         assert process.wait(30) == 1
+
+
+def test_a_file_is_read_as_far_as_the_fetcher_would(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text("x" * 5_000)
+    few = ("-s", "fetcher.other_max_bytes=4_999", "-s", "fetcher.robots_max_bytes=4_999")
+    for name in ("robots", "parse", "sitemap"):
+        done = cobnut("check", name, "http://a.test/", "--file", file, *few, expect=2)
+        assert "more than the 4,999 bytes" in done.stderr
+        endless = cobnut("check", name, "http://a.test/", "--file", "/dev/zero", *few, expect=2)
+        assert "more than the 4,999 bytes" in endless.stderr
+        cobnut("check", name, "http://a.test/", "--file", file)
+
+
+@pytest.mark.skipif(find_spec("lxml_html_clean") is not None, reason="the extra quality is installed")
+def test_an_extra_that_is_missing_is_told_once() -> None:
+    lines = json.dumps({"url": "http://a.test/", "html": "<p>text"}) + "\n"
+    done = cobnut("check", "parse", "--jsonl", "-s", "parser.main_text=trafilatura", stdin=lines * 3, expect=4)
+    assert "pip install 'cobnut[quality]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
 
 
 def test_by_the_settings_and_scope_of_a_crawl(tmp_path: Path) -> None:

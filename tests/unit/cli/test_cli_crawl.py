@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -73,6 +74,14 @@ def test_search_loads_nothing_heavy(crawled: tuple[Path, str]) -> None:
         [*command()[:1], "-c", code], capture_output=True, text=True, timeout=60, check=True, env=environment()
     )
     assert not set(done.stdout.split()) & HEAVY_OF_SEARCH
+
+
+def test_the_summary_says_why_robots_txt_could_not_be_read(tmp_path: Path) -> None:
+    with socket.socket() as taken:  # bound and not listening: whoever connects is refused
+        taken.bind(("127.0.0.1", 0))
+        done = cobnut("crawl", tmp_path / "c", f"http://127.0.0.1:{taken.getsockname()[1]}/", expect=1)
+    line = next(line for line in done.stdout.splitlines() if " robots_unreachable: " in line)
+    assert line.endswith("Origins by cause: connect_failed 1.")
 
 
 def test_a_seed_that_brings_nothing_is_exit_1(web: FakeWeb, tmp_path: Path) -> None:

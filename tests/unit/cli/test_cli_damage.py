@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from cobnut.cli.main import main
+from cobnut.records import catalogue as tables
+from cobnut.storage.layout import CrawlFolder
 from cobnut.testing.sample import sample_web
 
 NO_POWERS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
@@ -139,6 +141,92 @@ def test_a_folder_with_other_things_is_not_to_become_a_crawl(
     assert f"cobnut create {tmp_path}`" in told(capsys, "read", "crawldb", tmp_path, expect=2)
     (tmp_path / "file").write_text("")
     assert "cobnut create" not in told(capsys, "read", "crawldb", tmp_path, expect=2)
+
+
+@pytest.mark.parametrize("table", ["crawldb", "pages"])
+def test_a_table_that_is_missing_is_no_new_crawl(crawl: Path, table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written over what a backup could complete."""
+    shutil.rmtree(crawl / table)
+    for words in ("generate {}", "crawl {} http://a.test/", f"read {table} {{}}", "updatedb {}", "upgrade {}"):
+        line = told(capsys, *(word.format(crawl) for word in words.split()))
+        assert f"{table} is missing" in line, words
+        assert "backup" in line
+        assert not (crawl / table / "CURRENT").exists(), words
+
+
+def test_a_table_may_be_missing_before_the_first_segment(crawl: Path) -> None:
+    """The first seeds' writer may have been killed between two tables."""
+    for name in ("crawldb", "linkdb", "segments", "index", "hostdb", "robots", "ranks", "duplicates"):
+        shutil.rmtree(crawl / name, ignore_errors=True)
+    with CrawlFolder(crawl).table(tables.PAGES).begin() as draft:
+        draft.write_partition(0, [])
+        draft.publish("inject")
+    assert main(["inject", str(crawl), str(write_seeds(crawl))]) == 0
+
+
+def write_seeds(folder: Path) -> Path:
+    seeds = folder.with_name("seeds.txt")
+    seeds.write_text("http://127.0.0.1:9/\n")
+    return seeds
+
+
+def test_a_segment_that_lost_its_state_is_named(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    segment = first_segment(crawl)
+    (segment / "state.json").unlink()
+    for command in ("updatedb", "index", "generate", "upgrade"):
+        line = told(capsys, command, crawl)
+        assert f"remove {segment}:" in line, command
+    follow(line)
+    assert main(["upgrade", str(crawl)]) == 0
+    (crawl / "segments" / "notes").mkdir()  # no segment at all
+    assert main(["upgrade", str(crawl)]) == 0
+
+
+@pytest.mark.parametrize("version", ["0", "-1", "true", '"1"', "1.5"])
+@pytest.mark.parametrize("name", ["crawldb/g*/manifest.json", "segments/*/state.json"])
+def test_a_version_that_nobody_wrote(
+    crawl: Path, name: str, version: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in crawl.glob(name):
+        text = path.read_text()
+        path.write_text(re.sub(r'("format_version": )1\b', rf"\g<1>{version}", text))
+        assert path.read_text() != text
+    assert "no released Cobnut wrote" in told(capsys, "updatedb", crawl)
+    assert "no released Cobnut wrote" in told(capsys, "upgrade", crawl)
+
+
+@pytest.mark.parametrize("version", ["0", "true"])
+def test_an_index_version_that_nobody_wrote(crawl: Path, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in crawl.glob("index/g*/manifest.json"):
+        path.write_text(path.read_text().replace('"format_version": 1', f'"format_version": {version}'))
+    assert "no released Cobnut wrote" in told(capsys, "search", crawl, "link")
+
+
+@pytest.mark.parametrize("name", ["crawldb/g*/manifest.json", "index/g*/manifest.json", "segments/*/state.json"])
+def test_json_nested_without_end_is_damaged(crawl: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in crawl.glob(name):
+        path.write_text("[" * 200_000)
+    assert "damaged JSON" in told(capsys, "upgrade", crawl)
+
+
+def test_a_published_index_is_no_crawl(crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    public = tmp_path / "public"
+    assert main(["publish", str(crawl), str(public)]) == 0
+    for settings in (False, True):
+        if settings:
+            shutil.copy(crawl / "cobnut.toml", public)
+        before = sorted(public.rglob("*"))
+        for words in ((["crawl", public, "http://a.test/"]), (["inject", public, write_seeds(crawl)])):
+            line = told(capsys, *words, expect=2)
+            assert "a published index, not a crawl" in line
+            assert "cobnut create" not in line
+        assert main(["upgrade", str(public)]) == 0
+        assert "published index   1  current" in capsys.readouterr().out
+        assert main(["search", str(public), "link"]) == 0
+        assert sorted(public.rglob("*")) == before
+    manifest = next(public.glob("g*/manifest.json"))
+    manifest.write_text(manifest.read_text().replace('"format_version": 1', '"format_version": 9'))
+    assert "newer Cobnut" in told(capsys, "upgrade", public)
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may read everything")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cobnut.cli.main import COMMANDS, cli, main
+from cobnut.storage.layout import GENERATED, CrawlFolder, SegmentFolder
 
 HEAVY = {
     "numpy", "pyarrow", "duckdb", "scipy", "pycurl", "starlette", "granian", "rich", "selectolax", "fastwarc",
@@ -81,6 +82,32 @@ def test_bad_input_is_one_line_and_exit_2(args: list[str], line: str, capsys: py
     output = capsys.readouterr()
     assert output.err == line + "\n"
     assert output.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("generate {} --top-n x", "generate.top_n: 'x'"),
+        ("generate {} --top-n x", "(--top-n)"),
+        ("serve {} --port 99999", "serve.port: 99,999 is not between 0 and 65,535 (--port)"),
+        ("crawl {} http://a.test/ --max-time x", "(--max-time)"),
+        ("crawl {} http://a.test/ --allow-net x", "(--allow-net)"),
+        ("generate {} -s generate.top_n=x", "(-s)"),
+        ("parse {} 20260101000000", "nothing of segment 20260101000000 is fetched yet"),
+    ],
+)
+def test_what_was_typed_is_named(tmp_path: Path, words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    crawl = CrawlFolder.create(tmp_path / "c", "")
+    (crawl.segments_path / "20260101000000").mkdir(parents=True)
+    SegmentFolder(crawl.segments_path / "20260101000000").set_state(GENERATED)
+    assert main([word.format(crawl.path) for word in words.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_limit_of_nothing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["create", str(tmp_path / "c")]) == 0
+    assert main(["generate", str(tmp_path / "c"), "--top-n", "0"]) == 0
+    assert "generate.top_n, is 0" in capsys.readouterr().out
 
 
 def test_create_and_config_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

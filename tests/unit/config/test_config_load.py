@@ -62,7 +62,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     assert f"fetcher.workers: 'many' is no whole number ({path}:4)" in line
     assert "'bogus.x'" in line
     assert "'crawl.depht' (COBNUT_CRAWL__DEPHT): the nearest known one is crawl.depth" in line
-    assert "serve.port: 70000 is not between 0 and 65_535 (-s)" in line
+    assert "serve.port: 70,000 is not between 0 and 65,535 (-s)" in line
     assert "crawl.scope: 'galaxy' is not one of host, domain, prefix, web (-s)" in line
 
 
@@ -92,6 +92,10 @@ def test_text_becomes_the_type_of_its_setting(text: str, value: object) -> None:
         ("fetcher.agent_name=my crawler", "product token"),
         ("fetcher.agent_name=bot/1.0", "product token"),
         ("fetcher.agent_contact=x\r\nEvil: 1", "header"),
+        ("fetcher.agent_contact=nobody", "neither an e-mail address"),
+        ("fetcher.agent_contact=me@localhost", "neither an e-mail address"),
+        ("fetcher.agent_contact=https://", "neither an e-mail address"),
+        ("fetcher.agent_contact=Me <me@a.example>", "neither an e-mail address"),
         ("fetcher.proxy=socks5://h:1", "http://HOST:PORT"),
         ("fetcher.proxy=http://h:99999", "no port"),
         ("fetcher.resolve=nonsense", "HOST[:PORT]:ADDR[:PORT]"),

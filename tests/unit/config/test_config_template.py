@@ -46,12 +46,12 @@ def test_given_values_are_set(tmp_path: Path) -> None:
 def test_setting_a_value_uncomments_its_line_and_keeps_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "cobnut.toml"
     path.write_text(settings_text() + "# my own note\n")
-    set_values(path, {"fetcher.agent_name": "Acorn", "fetcher.agent_contact": 'a "b" <c@example.org>'}, plain_write)
+    set_values(path, {"fetcher.agent_name": "Acorn", "fetcher.agent_contact": '"a.b"@c.example.org'}, plain_write)
     text = path.read_text()
     assert text.count("agent_name =") == 1
     assert "# my own note\n" in text
     settings = load_settings(tmp_path, environ={}).settings
-    assert (settings.fetcher.agent_name, settings.fetcher.agent_contact) == ("Acorn", 'a "b" <c@example.org>')
+    assert (settings.fetcher.agent_name, settings.fetcher.agent_contact) == ("Acorn", '"a.b"@c.example.org')
     set_values(path, {"fetcher.agent_name": "Beech"}, plain_write)
     assert load_settings(tmp_path, environ={}).settings.fetcher.agent_name == "Beech"
     assert len(path.read_text().splitlines()) == len(text.splitlines())

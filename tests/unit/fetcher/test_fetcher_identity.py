@@ -57,8 +57,8 @@ def test_a_contact_that_is_a_page_is_no_from(tmp_path, pages, bench_class):
     "settings",
     [
         {}, {"agent_name": "Nut"}, {"agent_name": "Nut", "agent_version": "1.0+b"}, FULL,
-        {"agent_name": "Nut", "agent_contact": "see https://a.example/?x=1&y=2"}, {"agent_contact": "me@a.example"},
-        {"agent_name": "Nut", "agent_contact": 'Me "the" owner; <me@a.example>'},
+        {"agent_name": "Nut", "agent_contact": "https://a.example/?x=1&y=2;z"}, {"agent_contact": "me@a.example"},
+        {"agent_name": "Nut", "agent_contact": '"me"@a.example'},
     ],
 )  # fmt: skip
 def test_whatever_may_be_set_is_a_valid_user_agent(settings):

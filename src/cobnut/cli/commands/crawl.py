@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from cobnut.cli.options import (
 from cobnut.config.load import Loaded
 from cobnut.config.template import set_values, settings_text
 from cobnut.errors import InputError
-from cobnut.records.catalogue import CRAWLDB, SEEDS
+from cobnut.records.catalogue import CRAWLDB, ROBOTS, SEEDS
 from cobnut.storage.files import write_atomic
 from cobnut.storage.layout import SETTINGS_FILE, CrawlFolder
 from cobnut.urls.hosts import host_of
@@ -61,7 +62,7 @@ def command(
     how = given_options({"crawl.max_pages": max_pages, "crawl.max_time_s": max_time})
     options = [*what, *how, *network_overrides(proxy, resolve, allow_net)]
     exists = (crawl_dir / SETTINGS_FILE).is_file()
-    if not exists and crawl_dir.is_dir() and any(crawl_dir.iterdir()):
+    if crawl_dir.is_dir() and any(crawl_dir.iterdir()):
         CrawlFolder.open(crawl_dir)  # an error that says what is wrong with the folder
     if not exists and not urls:
         raise InputError("no crawl here yet, and no URL to begin with", where=str(crawl_dir), remedy="name a URL")
@@ -108,11 +109,19 @@ def run(opened_crawl: Opened, urls: tuple[str, ...], refresh: bool = False) -> i
             )  # fmt: skip
         finally:
             progress.close()
-    for line in summary_lines(summary, shlex.quote(str(opened_crawl.crawl.path))):
+    causes = robots_causes(opened_crawl.crawl) if summary.reasons.get("robots_unreachable") else {}
+    for line in summary_lines(summary, shlex.quote(str(opened_crawl.crawl.path)), causes):
         click.echo(line)
     if asked():
         return INTERRUPTED
     return 1 if summary.failed_seeds else 0
+
+
+def robots_causes(crawl: CrawlFolder) -> Counter[str]:
+    """Why robots.txt files could not be read when they were last asked for: origins by reason."""
+    rows = crawl.table(ROBOTS).read(["state", "reason", "http_status"]).to_pylist()
+    shut = [row for row in rows if row["state"] == "disallow_all"]
+    return Counter(row["reason"] or f"http_{row['http_status']}" for row in shut if row["reason"] or row["http_status"])
 
 
 def check_seeds(urls: tuple[str, ...], loaded: Loaded) -> None:

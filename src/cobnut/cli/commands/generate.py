@@ -35,6 +35,10 @@ def command(
         return
     if segment is not None:
         click.echo(f"segment {segment.name}")
+    elif crawl.settings.generate.top_n == 0:
+        click.echo("nothing is selected: the limit, generate.top_n, is 0")
+    elif crawl.settings.generate.max_per_host == 0:
+        click.echo("nothing is selected: the limit, generate.max_per_host, is 0")
     else:
         due = report.details.get("next_due_at")
         click.echo("nothing is due" + (f"; next at {iso_time(due)}" if due is not None else ""))

@@ -9,6 +9,9 @@ import click
 
 from cobnut.cli.options import json_option, on_crawl, opened, segment_argument
 from cobnut.cli.reports import print_report
+from cobnut.errors import InputError
+from cobnut.records.catalogue import FETCHED
+from cobnut.storage.layout import GENERATED
 
 
 @click.command("parse")
@@ -24,6 +27,12 @@ def command(crawl_dir: Path, segment: str | None, as_json: bool, overrides: tupl
 
     crawl = opened(crawl_dir, overrides)
     chosen = steps.segments_to_parse(crawl.crawl) if segment is None else [crawl.crawl.segment(segment)]
+    for one in chosen:
+        if one.state() == GENERATED and not one.part_files(FETCHED):
+            raise InputError(
+                f"nothing of segment {one.name} is fetched yet", where=str(one.path),
+                remedy=f"run `cobnut fetch {crawl_dir} {one.name}` first",
+            )  # fmt: skip
     if not chosen:
         click.echo("parse: no segment waits to be parsed")
     progress = Progress(sys.stderr, SystemClock(), sys.stderr.isatty())
