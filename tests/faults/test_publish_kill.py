@@ -57,13 +57,14 @@ def whole_version(store):
 def test_killed_at_any_moment_a_reader_finds_the_last_whole_generation(tmp_path):
     store, rng = TableStore(tmp_path / "crawldb", CRAWLDB, grace_s=0), random.Random(7)
     version, taken_over = 0, 0
-    for _ in range(12):
+    for last in [False] * 11 + [True]:
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(store.path), str(version)], stdout=subprocess.PIPE, text=True
         )
         assert writer.stdout.readline() == "ready\n"
         until = time.monotonic() + rng.uniform(0.0, 0.6)
-        while time.monotonic() < until:
+        patience = until + (60 if last else 0)  # a busy machine may need long for the first one
+        while time.monotonic() < until or (store.generations.current_number() is None and time.monotonic() < patience):
             if store.generations.current_number() is not None:
                 assert whole_version(store) >= version
         os.kill(writer.pid, signal.SIGKILL)
