@@ -1,13 +1,14 @@
 """What holds for every answer, whatever was asked?
 
-The outermost layer: only GET and HEAD, bounded request lines, the security headers, no cookie, and an error page
-instead of a traceback. What went wrong inside is one line on the operator's side.
+The outermost layer: only GET and HEAD, bounded request lines, one Host, the security headers, no cookie, and an error
+page instead of a traceback. What went wrong inside is one line on the operator's side.
 
 Not here: who may ask and how often (`gate`), limits on headers and slow clients, which the server keeps (`serve`).
 """
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterable
 
@@ -29,6 +30,9 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+
+_HOST = re.compile(rb"(?:[^\s:/?#@\[\]]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
+"""What a Host header may hold (RFC 9112, 3.2): a name or an address, and perhaps a port."""
 
 ErrorAnswer = Callable[[Scope, int, str], ASGIApp]
 """Makes the answer for a status and a message, in the form the address is asked in (page or JSON)."""
@@ -69,6 +73,9 @@ def refusal(scope: Scope) -> tuple[int, str] | None:
         return 405, "Only GET and HEAD are answered here."
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
         return 414, "The address is too long."
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) > 1 or not all(_HOST.fullmatch(host) for host in hosts):
+        return 400, "The request does not say which host it is for."
     return None
 
 

@@ -42,7 +42,7 @@ HEADER_TIMEOUT_MS = 10_000
 """How long a visitor may take to send a request's head."""
 
 HEADER_BYTES = 32 * 1024
-"""Most bytes of a request's head; more is answered with 431."""
+"""A request's head is read in pieces until it is longer than this; one of some 48 KiB and more is answered with 431."""
 
 STOP_AFTER_S = 5
 """How long workers may finish what they are answering when the server ends."""
@@ -200,7 +200,10 @@ def _server(host: str, port: int, workers: int) -> Any:
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
         websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=HEADER_TIMEOUT_MS, max_buffer_size=HEADER_BYTES),
+        # One answer a connection. The server has no limit on how long a visitor may take to read: one who asks for much
+        # on a connection and reads nothing would hold it for ever. A single answer is the kernel's to deliver, and the
+        # connection free again.
+        http1_settings=HTTP1Settings(HEADER_TIMEOUT_MS, keep_alive=False, max_buffer_size=HEADER_BYTES),
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_AFTER_S,
         log_level=LogLevels.error,

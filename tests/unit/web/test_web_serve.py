@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import threading
@@ -194,6 +195,18 @@ def test_a_damaged_index_is_refused(crawl):
     assert len(err.splitlines()) == 1
 
 
+def test_an_index_that_rots_while_it_is_served_is_a_plain_page(crawl):
+    with Server(crawl) as server:
+        for file in (crawl / "index" / "g000001").glob("*.store"):
+            with open(file, "r+b") as stream:
+                stream.write(b"\xa5" * (file.stat().st_size - 128))
+        assert server.get("/search", q="hazel").status == 503
+        answer = server.get("/api/search", q="hazel")
+        assert answer.status == 503
+        assert answer.json() == {"error": "The index cannot be read just now."}
+        assert "is damaged" in server.end(signal.SIGTERM)[2]
+
+
 def test_one_index_folder_is_served_by_itself(crawl):
     with Server(crawl / "index" / "g000001") as server:
         assert server.get("/api/search", q="hazel").json()["total"] == 3
@@ -202,6 +215,7 @@ def test_one_index_folder_is_served_by_itself(crawl):
 def test_a_crawl_without_an_index_says_so_until_there_is_one(tmp_path):
     crawl = make_crawl(tmp_path / "crawl")
     with Server(crawl) as server:
+        assert server.lines[0].startswith("Nothing is indexed yet")
         assert "Nothing is indexed yet" in server.get("/").text
         answer = server.get("/search", q="hazel")
         assert answer.status == 200
@@ -252,3 +266,56 @@ def test_an_index_that_cannot_be_read_leaves_the_former_one(crawl):
     assert source.current().doc_count == 3  # within the same second nobody looks
     now[0] += 1
     assert source.current().doc_count == 7
+
+
+@pytest.mark.serial
+def test_one_who_asks_and_never_reads_does_not_stop_it(crawl):
+    asked = b"GET /static/cobnut.css HTTP/1.1\r\nHost: a\r\n\r\n" * 300
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 2_048:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(2_048, hard), hard))
+    with Server(crawl, workers=2) as server, contextlib.ExitStack() as held:
+        for _ in range(1_100):  # more than two processes hold connections at a time
+            visitor = held.enter_context(socket.socket())
+            visitor.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+            visitor.settimeout(10)
+            visitor.connect(("127.0.0.1", server.port))
+            visitor.setblocking(False)
+            with contextlib.suppress(OSError):  # it may have ended the connection already
+                visitor.send(asked)
+        for _ in range(10):
+            assert server.get("/search", q="hazel").status == 200
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"Host: a\r\nHost: b", 400),
+        (b"Host: a\r\nHost: a", 400),
+        (b"Host: a:80:90", 400),
+        (b"Host: a/b", 400),
+        (b"Host: me@a", 400),
+        (b"Host: [::1", 400),
+        (b"Host: [::1]:80", 200),
+        (b"Host: a.example.:80", 200),
+        (b"Host:", 200),
+        (b"Host: a\r\nX: " + b"x" * 32_000, 200),
+        (b"Host: a\r\nX: " + b"x" * 50_000, 431),
+        (b"Host: a" + b"\r\nX: x" * 98, 200),
+        (b"Host: a" + b"\r\nX: x" * 100, 431),
+    ],
+)
+def test_heads_of_requests(running, head, status):
+    with socket.create_connection(("127.0.0.1", running.port), 10) as visitor:
+        visitor.sendall(b"GET /healthz HTTP/1.1\r\n" + head + b"\r\n\r\n")
+        answer = visitor.recv(8_192)
+    assert int(answer.split()[1]) == status
+    assert (b"content-security-policy" in answer) == (status != 431)  # as docs/serving.md says
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    path = make_crawl(tmp_path_factory.mktemp("heads") / "crawl")
+    publish(path, [document(1)])
+    with Server(path) as server:
+        yield server
