@@ -99,6 +99,12 @@ class Access:
             self._right.popitem(last=False)
         return login.user
 
+    @staticmethod
+    def user_of(header: bytes) -> str:
+        """The user named in credentials, whether there is one of that name or not."""
+        pair = basic_pair(header)
+        return pair[0] if pair else ""
+
     def _memory(self, header: bytes) -> bytes:
         return hashlib.blake2b(header, key=self._secret, digest_size=32).digest()
 

@@ -5,7 +5,8 @@ is one who may search (`serve.basic_auth`, `serve.api_keys`). `/healthz` is alwa
 robots.txt and the page about the crawler need no credentials: they hold nothing of the index, and are for strangers.
 
 A client is counted by its address, one with a right API key or password by its name. Whoever guesses passwords has few
-tries.
+tries for a user, and not many more for all users together. A password that was right before, in whichever process, may
+always be tried.
 
 Not here: methods, sizes and security headers (`guard`), which are for every answer.
 """
@@ -28,7 +29,16 @@ OPEN = frozenset((HEALTH, "/robots.txt", "/bot", "/favicon.ico"))
 STATIC = "/static/"
 
 TRY_EVERY_S, TRIES = 5.0, 10
-"""Wrong passwords from one address: so many at once, then one each so many seconds."""
+"""Wrong passwords for one user from one address: so many at once, then one each so many seconds."""
+
+ALL_TRY_EVERY_S, ALL_TRIES = 1.0, 50
+"""The same for all users together, so that made-up names do not keep the processor busy."""
+
+RIGHT_FOR_S = 86_400.0
+"""So long it is remembered among the processes that a password was right. Each still checks it for itself."""
+
+FILES_PER_REQUEST = 4
+"""So many files of the page (style sheet, icon) a client may fetch for each request it may make."""
 
 LONG_S, PER_S = 0.1, 10.0
 """An answer that takes longer than this counts as more requests: so many for each second beyond."""
@@ -69,7 +79,11 @@ class Gate:
         self._trusted = networks(rules.trusted_proxies)
         self._access = Access(rules.basic_auth, rules.api_keys)
         self._requests = Limiter(table, rules.rate_per_s, rules.rate_burst)
+        per_file = FILES_PER_REQUEST
+        self._files = Limiter(table, rules.rate_per_s * per_file, rules.rate_burst * per_file)
+        self._table = table
         self._tries = Limiter(table, 1 / TRY_EVERY_S, TRIES)
+        self._all_tries = Limiter(table, 1 / ALL_TRY_EVERY_S, ALL_TRIES)
         self._hosts = tuple(host.lower().rstrip(".") for host in rules.hosts)
         self._may_warn = rules.rate_per_s > 0 and not rules.trusted_proxies
 
@@ -101,28 +115,45 @@ class Gate:
         if self._hosts and not is_one_of(header(scope, b"host") or b"", self._hosts):
             return Refusal(421, "This server does not answer to that name.")
         if path.startswith(STATIC) or path == "/favicon.ico":
-            return None
-        return too_many(self._requests.take(counted, now), "That was a lot of requests in a short time.")
+            wait = self._files.take(f"files {counted}", now)
+        else:
+            wait = self._requests.take(counted, now)
+        return too_many(wait, "That was a lot of requests in a short time.")
 
     async def _credentials(self, scope: Scope, authorization: bytes | None, counted: str) -> Refusal | None:
         """None when a password proves who asks."""
         challenges = tuple((b"www-authenticate", value) for value in self._access.challenges)
         if not authorization:
             return Refusal(401, "This search is for those who have a password or a key.", challenges)
-        tries = f"tries {counted}"
-        wait = self._tries.take(tries, self._clock())
-        if wait:
-            return too_many(wait, "That were many wrong passwords in a short time.")
+        budgets = (
+            (self._tries, f"tries {counted} {self._access.user_of(authorization)}"),
+            (self._all_tries, f"tries {counted}"),
+        )
+        right = f"right {authorization.partition(b' ')[2].strip().decode('latin-1')}"
+        now = self._clock()
+        taken: list[tuple[Limiter, str]] = []
+        if not self._table.is_marked(right, now):
+            for limiter, tries in budgets:
+                wait = limiter.take(tries, now)
+                if wait:
+                    self._give_back(taken)
+                    return too_many(wait, "Too many wrong passwords in a short time.")
+                taken.append((limiter, tries))
         try:
             who = await self._access.is_login(authorization)
         except Busy:
-            self._tries.charge(tries, self._clock(), -1)
+            self._give_back(taken)
             return Refusal(503, "Too many wait to log in just now.", ((b"retry-after", b"5"),))
         if who is None:
             return Refusal(401, "The password or key is not right.", challenges)
-        self._tries.charge(tries, self._clock(), -1)
+        self._give_back(taken)
+        self._table.mark(right, self._clock() + RIGHT_FOR_S)
         scope[WHO] = who
         return None
+
+    def _give_back(self, taken: list[tuple[Limiter, str]]) -> None:
+        for limiter, tries in taken:
+            limiter.charge(tries, self._clock(), -1)
 
     def _warn_of_proxy(self, scope: Scope, client: str) -> None:
         """Once: a proxy that nobody named makes one client of all its visitors."""

@@ -63,6 +63,14 @@ class Table:
         self.tags[quietest] = tag
         return quietest
 
+    def mark(self, what: str, until: float) -> None:
+        """Remembers something until then, as long as there is room. Good for a favour, not for a proof (see above)."""
+        self.full_at[self.place_of(what)] = until
+
+    def is_marked(self, what: str, now: float) -> bool:
+        """Whether something is remembered."""
+        return bool(self.full_at[self.place_of(what)] > now)
+
 
 class Limiter:
     """Lets each client make `burst` requests at once, and `rate_per_s` in the long run; a rate of 0 is no limit."""

@@ -9,7 +9,7 @@ from search_pages import Server, document, make_crawl, publish
 
 from cobnut.config.credentials import new_api_key, new_login
 from cobnut.web.access import MAX_HEADER_BYTES
-from cobnut.web.gate import TRIES
+from cobnut.web.gate import ALL_TRIES, FILES_PER_REQUEST, TRIES
 
 PASSWORD = "pass:wörd"
 KEY, ENTRY = new_api_key("ci")
@@ -202,7 +202,7 @@ def test_a_made_up_chain_does_not_help(slow):
     assert [answer.status for answer in answers].count(200) == 5
 
 
-def test_what_a_page_consists_of_and_its_health_are_not_counted(slow):
+def test_what_a_page_consists_of_and_its_health_do_not_count_as_searches(slow):
     for _ in range(10):
         for path in ("/healthz", "/static/cobnut.css", "/favicon.ico"):
             assert slow.get(path, headers=behind("198.51.100.5")).status in (200, 204)
@@ -251,3 +251,33 @@ def test_what_is_exposed_is_said_in_one_line(crawl):
         assert "no limit per client" in server.lines[0]
     with Server(crawl) as server:
         assert len(server.lines) == 1
+
+
+def test_wrong_tries_for_another_user_do_not_lock_one_out(closed):
+    for n in range(12):
+        closed.get("/", headers=basic("mallory", f"guess{n}") | behind("203.0.113.20"))
+    assert closed.get("/", headers=basic("mallory", "guess") | behind("203.0.113.20")).status == 429
+    assert closed.get("/", headers=basic("bob", PASSWORD) | behind("203.0.113.20")).status == 200
+
+
+def test_a_password_that_was_right_passes_in_every_process_however_many_were_wrong(closed):
+    there = behind("203.0.113.21")
+    assert closed.get("/", headers=basic("bob", PASSWORD) | there).status == 200
+    for n in range(TRIES + 2):
+        closed.get("/", headers=basic("bob", f"guess{n}") | there)
+    assert closed.get("/", headers=basic("bob", "guess") | there).status == 429
+    assert {closed.get("/", headers=basic("bob", PASSWORD) | there).status for _ in range(16)} == {200}
+
+
+def test_made_up_users_have_an_end(closed):
+    answers = [closed.get("/", headers=basic(f"u{n}", "x") | behind("203.0.113.22")) for n in range(ALL_TRIES + 20)]
+    assert [answer.status for answer in answers[:ALL_TRIES]] == [401] * ALL_TRIES
+    assert 429 in {answer.status for answer in answers[ALL_TRIES:]}
+
+
+def test_files_of_the_page_have_a_limit_of_their_own(slow):
+    paths = ["/static/cobnut.css", "/static/none", "/favicon.ico"] * 10
+    statuses = [slow.get(path, headers=behind("198.51.100.6")).status for path in paths]
+    assert statuses.count(429) == len(paths) - 5 * FILES_PER_REQUEST
+    assert slow.get("/search?q=hazel", headers=behind("198.51.100.6")).status == 200
+    assert slow.get("/healthz", headers=behind("198.51.100.6")).status == 200
