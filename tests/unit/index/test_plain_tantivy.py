@@ -12,7 +12,9 @@ import tantivy
 from cobnut.config.sections import IndexSettings
 from cobnut.index import schema
 from cobnut.index.document import Document, StoredDocument
+from cobnut.index.manifest import read_manifest
 from cobnut.index.merge import merge_indexes
+from cobnut.index.publish import publish_index
 from cobnut.index.writer import write_index
 from cobnut.storage.generations import GenerationStore
 
@@ -45,7 +47,7 @@ def crawl(tmp_path):
     with GenerationStore(tmp_path / "crawl/index", "index").begin() as draft:
         drop = ["example,)http/old\n20260101000000"]
         merge_indexes(draft.path, [tmp_path / name for name in pages], settings, drop=drop)
-        draft.publish({})
+        draft.publish(msgspec.to_builtins(read_manifest(draft.path)))
     return tmp_path / "crawl"
 
 
@@ -67,7 +69,12 @@ def search(crawl: Path, words: str) -> list[tuple[str, str]]:
     return [(url, title) for _, url, title in rows]
 
 
-def test_the_program_of_the_page_finds_pages(crawl):
+@pytest.mark.parametrize("is_published", [False, True])
+def test_the_program_of_the_page_finds_pages(crawl, tmp_path, is_published):
+    if is_published:
+        publish_index(GenerationStore(crawl / "index", "index"), GenerationStore(tmp_path / "public", "index"))
+        crawl = tmp_path / "public"
+        assert (crawl / "CURRENT").is_file()
     assert search(crawl, "walked")[0] == ("http://example/one", "Walking spiders")
     assert {url for url, _ in search(crawl, "walked")} == {"http://example/one", "http://example/two"}
     assert search(crawl, "STRASSE naive")[0][0] == "http://example/one"
@@ -99,6 +106,6 @@ def test_the_page_names_every_field_and_every_place_of_the_stored_document(crawl
 def test_the_analyzer_of_the_page_cuts_as_ours(crawl):
     (program,) = PROGRAM
     scope: dict = {}
-    exec(program.partition("generations, words")[0], scope)
+    exec(program.partition("folder, words")[0], scope)
     for text in ("Walking, WALKED naïve Straße", "it's e-mail usb-c x" + "y" * 100, "ΑΒΓ привет", "搜索 索引"):
         assert scope["web"]().analyze(text) == schema.analyzer().analyze(text)
