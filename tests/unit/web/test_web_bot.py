@@ -93,6 +93,8 @@ def test_served_when_there_is_a_name(crawl):
         assert (answer.status, answer.headers["cache-control"]) == (200, "public, max-age=3600")
         assert "User-Agent: NutBot/0.1 (me@nuts.example)" in text_of(answer.text)
         assert "noindex" not in answer.text.partition("</head>")[0]
+        assert "Skip to the content" in answer.text
+        assert "Skip to the results" in server.get("/search?q=hazel").text
         assert 'href="/bot"' in server.get("/").text
         assert server.get("/bot", method="HEAD").body == b""
 
