@@ -67,7 +67,7 @@ class PageLinks(msgspec.Struct):
 
 
 class ParsedPage(msgspec.Struct):
-    """Everything one page says; the fields are those of the table `parsed`."""
+    """Everything one page says; the fields are those of the table `parsed`, and why a refresh leads nowhere."""
 
     parse_status: str = OK
     reason: str | None = None
@@ -87,6 +87,7 @@ class ParsedPage(msgspec.Struct):
     noarchive: bool = False
     refresh_delay_s: int | None = None
     refresh_url: str | None = None
+    refresh_refused: str | None = None
     outlink_count: int = 0
     links_dropped: int = 0
     truncated: bool = False
@@ -233,6 +234,7 @@ def _read_refresh(
     url = resolve(result.base_url or page.url, target, result.charset or "utf-8")
     if not url or not url.startswith(("http:", "https:")):
         result.links_dropped += 1
+        result.refresh_refused = "bad_scheme" if url else "bad_url"
         return
     result.refresh_url = url
     if html:

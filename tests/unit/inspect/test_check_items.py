@@ -217,14 +217,36 @@ def asked(check: Any, *lines: bytes) -> tuple[list[Any], list[bool]]:
 def test_a_bad_line_is_answered_and_the_rest_goes_on() -> None:
     bad = (
         b"words", b"[1]", b"{}", b'{"url": 5}', b'{"base": "x"}', b"\xff", b"[" * 100_000, b'{"url": NaN}',
-        b'{"url": ' + b"9" * 5_000 + b"}", b'{"href_b64": "%", "base": ""}', b'"',
+        b'{"url": ' + b"9" * 5_000 + b"}", b'{"href_b64": "%", "base": ""}', b'"', b"", b" \t ", b'{"href": "x"}',
+        b'{"url": "http://a.test/", "base": 5}', b'{"base": [], "href": "x"}',
     )  # fmt: skip
-    told, good = asked(url, *bad, b"", b"  ", b'{"id": 7, "url": "http://a.test/"}', b'{"id": "x", "url": []}')
+    told, good = asked(url, *bad, b'{"id": 7, "url": "http://a.test/"}', b'{"id": "x", "url": []}')
     assert good == [False] * len(bad) + [True, False]
     assert all(set(answer) <= {"error", "id"} for answer in told[: len(bad)])
     assert not any("internal" in answer["error"] for answer in told[: len(bad)])
+    by_line = {line: answer["error"] for line, answer in zip(bad, told, strict=False)}
+    assert by_line[b""] == by_line[b" \t "] == "blank line"
+    assert by_line[b'{"href": "x"}'] == '"base" is missing'
+    assert by_line[b'{"base": [], "href": "x"}'] == '"base" is not a text'
+    assert by_line[bad[8]] == "a number of more than 4000 digits"
     assert (told[-2]["id"], told[-2]["normalized"]) == (7, "http://a.test/")
     assert told[-1] == {"id": "x", "error": '"url" is not a text'}
+
+
+@pytest.mark.parametrize(
+    ("target", "url_", "refused"),
+    [
+        ("", None, None), ("file:///etc/passwd", None, "bad_scheme"), ("javascript:x()", None, "bad_scheme"),
+        ("http://[", None, "bad_url"), ("/x", "http://a.test/x", None),
+    ],
+)  # fmt: skip
+def test_a_refresh_that_is_refused_is_none_to_itself(target: str, url_: str | None, refused: str | None) -> None:
+    html = f'<meta http-equiv=refresh content="3;url={target}"><p>text'
+    found = page.answer({"url": SITE, "html": html}, BASIS)
+    assert (found["refresh"]["url"], found["refresh"].get("refused")) == (url_, refused)
+    (told,) = (text for label, text in page.story(found) if label == "refresh")
+    assert ("itself" in told) == (url_ is None and refused is None)
+    assert (f"not followed: {refused}" in told) == (refused is not None)
 
 
 def test_half_a_surrogate_pair_comes_back_as_json() -> None:

@@ -26,7 +26,8 @@ def command() -> None:
     """Ask what Cobnut makes of one URL, robots.txt, page, query, sitemap or host, and why.
 
     Without --dir the default settings hold. With --jsonl, objects come in on standard input, one a line, and one goes
-    out for each; a line that cannot be checked is answered with {"error": …}, and the exit code is 1 in the end.
+    out for each; a line that cannot be checked, a blank one too, is answered with {"error": …}, and the exit code is 1
+    in the end.
     """
 
 
@@ -86,7 +87,7 @@ def robots(url: str | None, file: Path | None, agent: str | None, **options: Any
         return _lines((url, file, agent), lambda item: check.answer(item, basis))
     item: Item = {"url": _needed(url, "a URL"), "agent": agent}
     if file is not None:
-        item["robots_b64"] = _coded(_read(file))
+        item["robots_b64"] = _coded(_read(file, basis, "robots_max_bytes"))
         return _tell(_checked(check.answer, item, basis), check.story, options)
     visit = _visit(item["url"], basis, robots_only=True)
     row: dict[str, Any] = visit.robots[-1] if visit.robots else {"state": "disallow_all", "reason": None}
@@ -116,7 +117,8 @@ def parse(url: str | None, file: Path | None, content_type: str | None, agent: s
         return _lines((url, file, content_type, agent), lambda item: check.answer(item, basis))
     item: Item = {"url": _needed(url, "a URL"), "agent": agent}
     if file is not None:
-        item |= {"body_b64": _coded(_read(file)), "headers": {"Content-Type": content_type} if content_type else {}}
+        item["body_b64"] = _coded(_read(file, basis, "other_max_bytes"))
+        item["headers"] = {"Content-Type": content_type} if content_type else {}
         return _tell(_checked(check.answer, item, basis), check.story, options)
     return _tell_visited(item, basis, check.answer, check.story, options)
 
@@ -154,7 +156,7 @@ def sitemap(url: str | None, file: Path | None, **options: Any) -> int:
         return _lines((url, file), lambda item: check.answer(item, basis))
     item: Item = {"url": _needed(url, "a URL")}
     if file is not None:
-        item["body_b64"] = _coded(_read(file))
+        item["body_b64"] = _coded(_read(file, basis, "other_max_bytes"))
         return _tell(_checked(check.answer, item, basis), check.story, options)
     return _tell_visited(item, basis, check.answer, check.story, options)
 
@@ -297,13 +299,23 @@ def _agreed(hosts: Iterable[str], basis: Basis) -> None:
         raise agent_error(missing, ", ".join(sorted(hosts)))
 
 
-def _read(file: Path) -> bytes:
-    if str(file) == "-":
-        return sys.stdin.buffer.read()
+def _read(file: Path, basis: Basis, limit: str) -> bytes:
+    """A file, or standard input, as far as the fetcher would take an answer; more than that is no input for a check."""
+    most: int = getattr(basis.settings.fetcher, limit)
     try:
-        return file.read_bytes()
+        if str(file) == "-":
+            data = sys.stdin.buffer.read(most + 1)
+        else:
+            with file.open("rb") as source:
+                data = source.read(most + 1)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", where=str(file)) from error
+    if len(data) > most:
+        raise InputError(
+            f"more than the {most:,} bytes that fetcher.{limit} allows", where=str(file),
+            remedy=f"cut it, or raise the limit by -s fetcher.{limit}=BYTES",
+        )  # fmt: skip
+    return data
 
 
 def _coded(data: bytes) -> str:

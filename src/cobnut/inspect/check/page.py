@@ -3,7 +3,8 @@
 Item: `url`; `html` (text) or `body_b64` (bytes as received: Content-Encoding is undone); `headers`, an object or a list
 of pairs; `agent` (ours by default); `truncated`. Answer: what parsing finds. `links` are page links alone (a, area,
 frame, iframe) in document order, without those to the page itself; `rel` is `nofollow` where a link passes nothing on.
-`error` is the reason why a page was not parsed, or not whole.
+`error` is the reason why a page was not parsed, or not whole. `refresh` has `delay` in seconds and `url`, NULL when the
+page reloads itself; `refused`, when it is there, is the reason why it leads nowhere (`bad_scheme`, `bad_url`).
 
 `html` is text already: it is written out in the charset that headers or page name, UTF-8 when they name none, so that
 characters are as given and the queries of links are encoded as the page wants it.
@@ -36,6 +37,7 @@ from cobnut.urls.query_charset import output_codec
 PAGE_LINKS = frozenset(("link", "frame"))
 SHOWN_CHARS = 400
 SHOWN_LINKS = 20
+_NO_URL = "It is no URL, or one that is too long."
 
 
 def answer(item: Item, basis: Basis) -> Answer:
@@ -103,7 +105,10 @@ def parsed(page: PageInput, basis: Basis) -> Answer:
 def _refresh(found: ParsedPage) -> dict[str, Any] | None:
     if found.refresh_delay_s is None:
         return None
-    return {"delay": found.refresh_delay_s, "url": found.refresh_url}
+    told: dict[str, Any] = {"delay": found.refresh_delay_s, "url": found.refresh_url}
+    if found.refresh_refused is not None:
+        told["refused"] = found.refresh_refused
+    return told
 
 
 def _links(found: ParsedPage) -> list[dict[str, Any]]:
@@ -137,13 +142,20 @@ def story(found: Answer) -> Story:
     if found["canonical"] is not None:
         lines.append(("canonical", found["canonical"]))
     if found["refresh"] is not None:
-        lines.append(("refresh", f"after {found['refresh']['delay']} s to {found['refresh']['url'] or 'itself'}"))
+        lines.append(("refresh", _refresh_text(found["refresh"])))
     if found["truncated"]:
         lines.append(("truncated", "yes: what stands behind the cut is not known"))
     if found["text"] is not None:
         lines.append(("text", _shown(found["text"])))
         lines.append(("main text", _shown(found["main_text"]) if found["main_text"] else "none stands out"))
     return lines + _link_lines(found)
+
+
+def _refresh_text(refresh: Answer) -> str:
+    refused = refresh.get("refused")
+    if refused is not None:
+        return f"after {refresh['delay']} s, not followed: {refused}: {reason_text(refused) or _NO_URL}"
+    return f"after {refresh['delay']} s to {refresh['url'] or 'itself'}"
 
 
 def _shown(text: str) -> str:

@@ -54,15 +54,16 @@ def answer(item: Item, basis: Basis) -> Answer:
 
 
 def _resolved(item: Item) -> str | None:
-    url = text_of(item, "url")
+    url, base = text_of(item, "url"), text_of(item, "base")
     if url is not None and "href" not in item and "href_b64" not in item:
         return resolve("", url)
     raw = bytes_of(item, "href") if "href_b64" in item else None
     # the bytes of a header are opaque: those beyond ASCII are sent back percent-encoded (RFC 9110 5.5)
     href = text_of(item, "href") if raw is None else "".join(chr(b) if b < 0x80 else f"%{b:02X}" for b in raw)
-    base = text_of(item, "base")
     if href is None:
         raise BadItemError('"url" is missing, or "base" and "href"')
+    if base is None and url is None:
+        raise BadItemError('"base" is missing')
     return resolve(base or url or "", href, text_of(item, "charset") or "utf-8")
 
 
