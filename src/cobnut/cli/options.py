@@ -17,6 +17,7 @@ import msgspec
 
 from cobnut.config.load import Loaded, load_settings
 from cobnut.config.sections import Settings
+from cobnut.errors import InputError
 from cobnut.storage.files import not_allowed
 from cobnut.storage.layout import SETTINGS_FILE, CrawlFolder
 
@@ -43,7 +44,24 @@ def complete_setting(context: click.Context, parameter: click.Parameter, incompl
     return [CompletionItem(f"{name}=", help=text) for name, text in DOCS.items() if name.startswith(incomplete)]
 
 
-dir_argument = click.argument("crawl_dir", metavar="DIR", type=click.Path(path_type=Path, readable=False))
+class FolderType(click.Path):
+    """A folder's path. Its name is kept in tables, reports and notes, all in UTF-8: one in other bytes cannot be."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, readable=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; an `InputError` when its bytes are not UTF-8."""
+        try:
+            os.fspath(value).encode()
+        except UnicodeEncodeError:
+            raise InputError("folder names must be UTF-8", where=repr(os.fsencode(value))[2:-1]) from None
+        return super().convert(value, param, ctx)
+
+
+FOLDER = FolderType()
+
+dir_argument = click.argument("crawl_dir", metavar="DIR", type=FOLDER)
 set_option = click.option(
     "-s",
     "overrides",

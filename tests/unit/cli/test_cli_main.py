@@ -174,3 +174,31 @@ def test_the_program_runs_as_a_program() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout.split()[0]) == (0, "cobnut")
     assert run("config", "show", COBNUT_FETCHER__DELAY_S="x").returncode == 2
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cobnut", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == run("--version").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("create", "x\udcff"), ("crawl", "x\udcff", "seeds.txt"), ("publish", "c", "x\udcff"),
+        ("backup", "c", "x\udcff"),
+        ("plugins", "--dir", "x\udcff"), ("check", "url", "http://a.test/", "--dir", "x\udcff"), ("serve", "x\udcff"),
+    ],
+)  # fmt: skip
+def test_a_folder_whose_name_is_not_utf8_is_refused(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert "folder names must be UTF-8: x\\xff" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-m", "cobnut", *map(os.fsencode, words)], capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)

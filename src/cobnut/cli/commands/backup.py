@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.options import FOLDER, json_option, on_crawl, opened
 from cobnut.cli.rows import json_line
 from cobnut.inspect.show import plain
 
 
 @click.command("backup")
 @on_crawl
-@click.argument("target", metavar="TARGET", type=click.Path(path_type=Path))
+@click.argument("target", metavar="TARGET", type=FOLDER)
 @click.option("--link", is_flag=True, help="Share files that never change with the crawl, where the disk is the same.")
 @json_option
 def command(crawl_dir: Path, target: Path, link: bool, as_json: bool, overrides: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cobnut.cli.groups import HintingGroup
-from cobnut.cli.options import network_overrides, on_network, set_option, settings_of
+from cobnut.cli.options import FOLDER, network_overrides, on_network, set_option, settings_of
 from cobnut.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def common(function: Function) -> Function:
         click.option("--json", "as_json", is_flag=True, help="Write JSON."),
         click.option("--jsonl", is_flag=True, help="Read objects from standard input, one a line; write one for each."),
         click.option(
-            "--dir", "crawl_dir", metavar="DIR", type=click.Path(path_type=Path),
+            "--dir", "crawl_dir", metavar="DIR", type=FOLDER,
             help="Check by the settings, scope and filters of this crawl.",
         ),
     ):  # fmt: skip

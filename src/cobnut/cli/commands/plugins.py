@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from cobnut.cli.options import json_option, set_option, settings_of
+from cobnut.cli.options import FOLDER, json_option, set_option, settings_of
 from cobnut.errors import InputError
 
 if TYPE_CHECKING:
     from cobnut.inspect.plugins import Part
 
-_PATH = click.Path(path_type=Path)
-
 
 @click.command("plugins")
-@click.argument("crawl_dir", metavar="[DIR]", required=False, type=_PATH)
-@click.option("--dir", "option_dir", metavar="DIR", type=_PATH, help="As DIR: the crawl whose settings count.")
+@click.argument("crawl_dir", metavar="[DIR]", required=False, type=FOLDER)
+@click.option("--dir", "option_dir", metavar="DIR", type=FOLDER, help="As DIR: the crawl whose settings count.")
 @json_option
 @set_option
 def command(crawl_dir: Path | None, option_dir: Path | None, as_json: bool, overrides: tuple[str, ...]) -> None:

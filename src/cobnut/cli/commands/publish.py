@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import dir_argument, json_option, opened, set_option, settings_of
+from cobnut.cli.options import FOLDER, dir_argument, json_option, opened, set_option, settings_of
 from cobnut.cli.rows import json_line
 from cobnut.inspect.show import plain
 from cobnut.storage.generations import CURRENT, GenerationStore
@@ -14,7 +14,7 @@ from cobnut.storage.generations import CURRENT, GenerationStore
 
 @click.command("publish")
 @dir_argument
-@click.argument("target", metavar="TARGET", type=click.Path(path_type=Path))
+@click.argument("target", metavar="TARGET", type=FOLDER)
 @json_option
 @set_option
 def command(crawl_dir: Path, target: Path, as_json: bool, overrides: tuple[str, ...]) -> None:
