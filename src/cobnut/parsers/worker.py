@@ -139,6 +139,8 @@ class Worker:
             )
         except MemoryError:
             return self._columns.failed_page("parse_crashed")
+        except CobnutError:  # no fault of the page: a part that is missing or broken fails on every one
+            raise
         except Exception as error:  # a page must not take the others of its batch with it
             print(f"cobnut: parsing {task.url[:200]} failed: {error!r}", file=sys.stderr)
             return self._columns.failed_page("parse_error")

@@ -10,12 +10,13 @@ from plugin_packages import install
 
 from cobnut.config import sections
 from cobnut.inspect.plugins import KINDS, parts_of
+from cobnut.testing.fakeweb import FakeWeb
 
 GROUPS = {
     "cobnut.url_normalizers": {
         "gone": "not_installed:rule", "wrong": "bad_parts:gives_nothing", "raises": "bad_parts:raises",
         "ends": "ends_here:rule", "basic": "bad_parts:same", "noisy": "noisy_part:same",
-        "deep": "bad_parts:deep", "quits": "bad_parts:quits",
+        "deep": "bad_parts:deep", "quits": "bad_parts:quits", "late": "bad_parts:late",
     },
     "cobnut.url_filters": {
         "numbers": "bad_parts:numbers", "no_colon": "bad_parts", "no_factory": "bad_parts:raises",
@@ -34,6 +35,7 @@ def same(url):
     return url
 def numbers(settings, scope): return lambda url: 1
 def deep(url): return deep(url)
+def late(url): return None if url.endswith("/next") else url
 def quits(url): raise SystemExit(0)
 def refuses_to(settings, scope):
     def refuses(url): raise KeyError(url)
@@ -81,7 +83,7 @@ def test_broken_parts_are_shown_with_their_error(environment):
     assert errors["ends"] == "SystemExit: 0"
     assert "gave int" in errors["numbers"]
     assert "gave str" in errors["text"]
-    assert all(errors[name] for name in errors if name != "noisy")
+    assert all(errors[name] for name in errors if name not in ("noisy", "late"))
     assert "nowhere" in errors["missing_name"]
     assert errors["no_colon"]
     assert "another part has this name" in errors["basic"]
@@ -128,6 +130,22 @@ def test_a_rule_whose_score_is_none_leaves_it_as_it_was(environment, tmp_path, n
     assert f"scoring rule {name} failed" in done.stdout + done.stderr
     rows = run(environment, "read", "crawldb", tmp_path / "c", "--json")
     assert json.loads(rows.stdout.splitlines()[0])["score"] == 1_000_000, rows.stdout
+
+
+def test_a_part_that_fails_on_a_link_ends_the_crawl_and_is_no_fault_of_the_page(environment, tmp_path):
+    """What fails only later is told as clearly, and the page is parsed once the part is gone."""
+    with FakeWeb().site("a.test", {"/": "<title>Home</title><a href=/next>n</a>", "/next": "<p>nuts"}) as web:
+        words = ("crawl", tmp_path / "c", "http://a.test/", "--resolve", f"*:127.0.0.1:{web.port}")
+        done = run(environment, *words, "-s", "urls.normalizers=basic,late")
+        assert done.returncode == 4, done.stdout
+        (told,) = done.stderr.splitlines()[-1:]
+        assert "the plug-in 'late' failed on http://a.test/next" in told
+        assert "take it out of urls.normalizers" in told
+        assert run(environment, *words, "-s", "urls.normalizers=basic").returncode == 0
+    rows = run(environment, "read", "crawldb", tmp_path / "c", "--json").stdout.splitlines()
+    assert {json.loads(row)["url"]: json.loads(row)["status"] for row in rows} == {
+        "http://a.test/": "fetched", "http://a.test/next": "fetched",
+    }  # fmt: skip
 
 
 def test_a_package_whose_list_is_unreadable_hides_no_other(environment, tmp_path):
