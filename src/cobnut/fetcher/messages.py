@@ -1,7 +1,7 @@
 """What do the parent and a fetch worker say to each other?
 
 Length-prefixed msgpack over a socket pair. The parent sends `Begin`, `Hop`, `RobotsAsk`, `RobotsTold`,
-`Stop`, `Finish`; the worker sends `Progress`, `Hop`, `Idle`, `Done`, `Failed`. A closed socket means the
+`Allow`, `Stop`, `Finish`; the worker sends `Progress`, `Hop`, `Idle`, `Done`, `Failed`. A closed socket means the
 other side is dead."""
 
 from __future__ import annotations
@@ -45,10 +45,13 @@ class FetchSpec(msgspec.Struct, frozen=True):
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
-    """Fetch these parts of the fetchlist."""
+    """Fetch these parts of the fetchlist, and no more than `pages` pages (None: without limit). Of the rows that are
+    there already, what is more than `kept` successes counts: a worker that died fetched them in this round."""
 
     spec: FetchSpec
     parts: tuple[int, ...]
+    pages: int | None = None
+    kept: int | None = None
 
 
 class Hop(msgspec.Struct, frozen=True, tag="hop"):
@@ -86,6 +89,12 @@ class RobotsTold(msgspec.Struct, frozen=True, tag="robots_told"):
     asked_by: int | None = None
 
 
+class Allow(msgspec.Struct, frozen=True, tag="allow"):
+    """So many pages more may be fetched: another worker has no use for them."""
+
+    pages: int
+
+
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """Start nothing new; finish what is in flight."""
 
@@ -105,6 +114,7 @@ class Counts(msgspec.Struct, tag="counts"):
     body_bytes: int = 0
     warc_bytes: int = 0
     recovered: int = 0
+    kept: int = 0  # successes among the recovered rows
     refused_addresses: dict[str, int] = {}
 
     def add(self, other: Counts) -> None:
@@ -120,6 +130,7 @@ class Counts(msgspec.Struct, tag="counts"):
         self.body_bytes += other.body_bytes
         self.warc_bytes += other.warc_bytes
         self.recovered += other.recovered
+        self.kept += other.kept
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
@@ -132,10 +143,13 @@ class Progress(msgspec.Struct, frozen=True, tag="progress"):
 
 
 class Idle(msgspec.Struct, frozen=True, tag="idle"):
-    """Nothing is left to do, after so many messages that came from other workers and went to them."""
+    """Nothing is left to do, after so many messages that came from other workers and went to them. `unused` pages
+    are given back; `starved`: there would be something to do, were more pages allowed."""
 
     passed_in: int
     passed_out: int
+    unused: int = 0
+    starved: bool = False
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
@@ -157,7 +171,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 Passed = Hop | RobotsAsk | RobotsTold
 """What goes from one worker to another, through the parent."""
 
-ToWorker = Begin | Hop | RobotsAsk | RobotsTold | Stop | Finish
+ToWorker = Begin | Hop | RobotsAsk | RobotsTold | Allow | Stop | Finish
 ToParent = Progress | Hop | RobotsAsk | RobotsTold | Idle | Done | Failed
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -63,6 +63,7 @@ class Origins:
         self._told_bytes = 0
         self._asked: dict[str, tuple[float, PartOutput]] = {}
         self.known = 0
+        self.opening: set[str] = set()  # origins that were begun, and no page of theirs was begun since
 
     @property
     def asked(self) -> int:
@@ -83,6 +84,7 @@ class Origins:
         """The first URL of an origin waits; the request for its robots.txt that is to be sent instead."""
         origin = self._by_name[task.origin] = Origin()
         origin.waiting.append(task)
+        self.opening.add(task.origin)
         return self._task(robots_url(task.url), task.output, (), task.origin)
 
     def answered_before(self, task: Task) -> bool:
@@ -147,6 +149,7 @@ class Origins:
             self._pass_on(RobotsTold(task.robots_of or "", "disallow_all", reason, None, b"", task.asked_by))
             return
         origin = self._by_name.pop(task.robots_of or "", None)
+        self.opening.discard(task.robots_of or "")
         for waiter in origin.waiting if origin is not None else ():
             self._waiters.give_up(waiter, reason)
 

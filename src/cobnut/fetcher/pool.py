@@ -4,6 +4,9 @@ Workers are spawned once per crawl and get their parts round by round: worker k 
 A redirect to a host of another worker comes here and is passed on to the owner in the same round. A round
 ends when every worker is idle and no hop is on its way.
 
+A limit of pages is shared out among the workers; what one has no use for goes to those that have, so that the limit
+is reached where there are pages enough, and never exceeded.
+
 A worker that dies is replaced once per round; its parts go on from what is on disk. When the parent dies its
 workers end, since their end of the socket pair is closed.
 
@@ -23,6 +26,7 @@ import msgspec
 
 from cobnut.errors import CobnutError, DataError, InputError, MachineError
 from cobnut.fetcher.messages import (
+    Allow,
     Begin,
     Channel,
     Counts,
@@ -79,13 +83,24 @@ class _Child:
         self.idle: tuple[int, int] | None = None
         self.done: Done | None = None
         self.passed_to = self.passed_from = 0
+        self.starved = False
+        self.pages: int | None = None
+        self.kept: int | None = None
         self.cpu_before_s = 0.0
 
-    def begin(self, spec: FetchSpec, parts: tuple[int, ...]) -> None:
-        """Hands out parts for a round."""
+    def begin(self, spec: FetchSpec, parts: tuple[int, ...], pages: int | None = None, kept: int | None = None) -> None:
+        """Hands out parts for a round, with the pages they may bring."""
         self.parts, self.latest, self.idle, self.done = parts, None, None, None
         self.passed_to = self.passed_from = 0
-        self.channel.send(Begin(spec, parts))
+        self.starved, self.pages, self.kept = False, pages, kept
+        self.channel.send(Begin(spec, parts, pages, kept))
+
+    def allow(self, pages: int) -> None:
+        """Lets a starved worker fetch more."""
+        self.pages = (self.pages or 0) + pages
+        self.passed_to += 1
+        self.idle, self.starved = None, False
+        self.channel.send(Allow(pages))
 
     def end(self) -> None:
         """Closes the channel, which ends the process."""
@@ -171,7 +186,7 @@ class _Round:
     ) -> None:  # fmt: skip
         self._pool, self._spec, self._parts, self._clock = pool, spec, parts, clock
         self._owner_of, self._on_progress, self._should_stop = owner_of, on_progress, should_stop
-        self._max_pages = max_pages
+        self._max_pages, self._spare = max_pages, 0
         self._began = clock()
         self._children = pool.children(len(parts))
         self._by_part: dict[int, _Child] = {}
@@ -182,8 +197,10 @@ class _Round:
 
     def go(self) -> PoolReport:
         """Runs the round to its end."""
+        count = len(self._children)
         for number, child in enumerate(self._children):
-            self._begin(child, tuple(self._parts[number :: len(self._children)]))
+            pages = None if self._max_pages is None else _share(self._max_pages, count, number)
+            self._begin(child, tuple(self._parts[number::count]), pages)
         try:
             while not all(child.done for child in self._children):
                 self._turn()
@@ -194,12 +211,12 @@ class _Round:
         self._on_progress(PoolProgress(report.counts, 0, 0, (), report.elapsed_s))
         return report
 
-    def _begin(self, child: _Child, parts: tuple[int, ...]) -> None:
+    def _begin(self, child: _Child, parts: tuple[int, ...], pages: int | None, kept: int | None = None) -> None:
         spec = self._spec
         if spec.deadline_s is not None:
             left_s = max(0.0, spec.deadline_s - (self._clock() - self._began))
             spec = msgspec.structs.replace(spec, deadline_s=left_s)
-        child.begin(spec, parts)
+        child.begin(spec, parts, pages, kept)
         for part in parts:
             self._by_part[part] = child
         if self._stopping:
@@ -219,21 +236,40 @@ class _Round:
                 self._hear(child, message)
             if child.channel.closed and not child.done:
                 self._died(child)
-        if not self._stopping and (self._should_stop() or self._enough()):
-            self._stopping = self._stopped = True
-            for child in self._children:
-                child.channel.send(Stop())
+        if not self._stopping and self._should_stop():
+            self._stop()
+        self._share_out()
         if not self._finishing and self._all_idle():
+            if not self._stopping and any(child.starved for child in self._children):
+                self._stop()  # as many pages came as may come
             self._finishing = True
             for child in self._children:
                 child.channel.send(Finish())
         self._on_progress(self._progress())
 
+    def _stop(self) -> None:
+        self._stopping = self._stopped = True
+        for child in self._children:
+            child.channel.send(Stop())
+
+    def _share_out(self) -> None:
+        """Pages that idle workers gave back go to those that could fetch more."""
+        starved = [c for c in self._children if c.starved and c.idle == (c.passed_to, c.passed_from)]
+        if self._spare and starved and not self._stopping:
+            spare, self._spare = self._spare, 0
+            for number, child in enumerate(starved[:spare]):
+                child.allow(_share(spare, min(spare, len(starved)), number))
+
     def _hear(self, child: _Child, message: object) -> None:
         if isinstance(message, Progress):
             child.latest = message
+            if child.kept is None:
+                child.kept = message.counts.kept
         elif isinstance(message, Idle):
             child.idle = (message.passed_in, message.passed_out)
+            child.starved = message.starved
+            self._spare += message.unused
+            child.pages = None if child.pages is None else child.pages - message.unused
         elif isinstance(message, Passed):
             child.passed_from += 1
             self._pass_on(message)
@@ -265,12 +301,6 @@ class _Round:
     def _all_idle(self) -> bool:
         return all(child.idle == (child.passed_to, child.passed_from) for child in self._children)
 
-    def _enough(self) -> bool:
-        if self._max_pages is None:
-            return False
-        done = sum(c.latest.counts.outcomes.get("success", 0) for c in self._children if c.latest is not None)
-        return done >= self._max_pages
-
     def _died(self, child: _Child) -> None:
         code = child.process.wait()
         if any(part in self._replaced for part in child.parts):
@@ -282,7 +312,7 @@ class _Round:
         self._replacements += 1
         at = self._children.index(child)
         fresh = self._children[at] = self._pool.replace(child)
-        self._begin(fresh, child.parts)
+        self._begin(fresh, child.parts, child.pages, child.kept)
         if self._finishing:
             fresh.channel.send(Finish())
 
@@ -304,9 +334,12 @@ class _Round:
                 counts.add(child.done.counts)
                 cpu_s += child.done.cpu_s - child.cpu_before_s
                 child.cpu_before_s = child.done.cpu_s
-        return PoolReport(
-            counts, cpu_s, self._clock() - self._began, self._stopped, self._replacements, self._unpassed
-        )
+        return PoolReport(counts, cpu_s, self._clock() - self._began, self._stopped, self._replacements, self._unpassed)
+
+
+def _share(whole: int, among: int, number: int) -> int:
+    """The share of one of several: whole numbers that differ by one at most and add up."""
+    return whole // among + (number < whole % among)
 
 
 def _error(message: Failed) -> CobnutError:

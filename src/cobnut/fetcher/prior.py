@@ -75,6 +75,7 @@ def _recover(
     for row in rows:
         run.mark_done(row.url_key)
         run.counts.recovered += 1
+        run.counts.kept += row.outcome == outcome.SUCCESS
         if row.hop_from:
             sources[row.url_key] = row.hop_from
         if row.redirect_url and row.reason is None and row.outcome in (outcome.PERMANENT, outcome.TEMPORARY):
@@ -85,6 +86,7 @@ def _recover(
         if made is None or not run.mark_done(made.url_key):
             continue
         run.counts.recovered += 1
+        run.counts.kept += made.outcome == outcome.SUCCESS
         part_output.add(made, now)
         if made.hop_from:
             sources[made.url_key] = made.hop_from

@@ -10,6 +10,7 @@ Everything here runs in one thread; `Loop` calls back. Not here: the answers' me
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from cobnut.fetcher import outcome
 from cobnut.fetcher.answer import KEPT_HEADERS, Answer, failure, now_ms, retry_after_s
 from cobnut.fetcher.archive import Response
+from cobnut.fetcher.budget import PageBudget
 from cobnut.fetcher.exchange import HttpIdentity, HttpLimits, Request
 from cobnut.fetcher.lenient import LenientTries
 from cobnut.fetcher.loop import Loop
@@ -66,6 +68,9 @@ class Run:
         )
         self._known: set[str] = set()
         self._naming = 0
+        self.budget = PageBudget()
+        self._held: deque[Task] = deque()  # no more pages are allowed
+        self._held_origins: deque[Task] = deque()  # enough robots.txt are on their way for the pages allowed
         self._running: dict[str, int] = {}
         self.counts = Counts()
         self.stopping = self.stop_asked = False
@@ -111,6 +116,38 @@ class Run:
         known = self.pace.facts.get(host)
         return known.output if known is not None else self.outputs[bucket % len(self.outputs)]
 
+    # ------------------------------------------------------------------ how many pages may come
+
+    def allow(self, pages: int | None, kept_before: int | None = None) -> None:
+        """So many pages (more) may be fetched. `kept_before`: see `Begin`."""
+        if pages is not None:
+            self.budget.allow(pages)
+        if kept_before is not None:
+            self.budget.pages = max(0, self.counts.kept - kept_before)
+
+    @property
+    def starved(self) -> bool:
+        """Something waits, and no more pages are allowed."""
+        return not self.budget.has_room() and bool(self.queues.waiting or self._held or self._held_origins)
+
+    def _robots_waits(self) -> bool:
+        """A robots.txt is to be asked, which brings no page and may be what another worker waits for."""
+        return any(task.robots_of is not None for state in self.queues.hosts() for task in state.items)
+
+    def _room_for_origins(self) -> int:
+        """How many more robots.txt may be asked: not more than pages may follow."""
+        return self.budget.room(len(self.origins.opening))
+
+    def _take_up(self) -> None:
+        """What was held goes back into the queues, in its order, as far as it may be begun now."""
+        freed = list(self._held) if self.budget.has_room() else []
+        self._held = deque() if freed else self._held
+        while self._held_origins and len(freed) < self._room_for_origins():
+            freed.append(self._held_origins.popleft())
+        for task in reversed(freed):
+            if not self.queues.add(task.host, task, first=True):
+                self._drop(task.host, task, "host_backoff")
+
     # ------------------------------------------------------------------ the turn
 
     @property
@@ -120,8 +157,12 @@ class Run:
 
     @property
     def idle(self) -> bool:
-        """Nothing is queued and nothing is under way."""
-        return not self.queues.waiting and not self.busy and not self.origins.asked
+        """Nothing is queued, or no more pages may come, and nothing is under way."""
+        if self.busy or self.origins.asked:
+            return False
+        if not self.budget.has_room():
+            return not self._robots_waits()
+        return not (self.queues.waiting or self._held or self._held_origins)
 
     def turn(self) -> float:
         """Starts what may be started now; how long the loop may sleep."""
@@ -131,11 +172,19 @@ class Run:
         self.origins.overdue(now)
         if self.deadline is not None and now >= self.deadline:
             self.stop()
+        self._take_up()
+        robots: bool | None = None
         while self.busy < self._settings.connections:
+            if not self.budget.has_room():
+                robots = self._robots_waits() if robots is None else robots
+                if not robots:
+                    return 1.0
             taken = self.queues.take(now)
             if taken is None:
                 break
             self._begin(*taken)
+        if self._held_origins and self._room_for_origins():
+            return 0.0
         due = self.queues.next_time()
         if due is None or self.busy >= self._settings.connections:
             return 1.0
@@ -152,8 +201,10 @@ class Run:
             self.stopping = True
             for name, task in self.queues.drain():
                 self._drop(name, task, "round_over")
-            for task in self.origins.drain():
+            for task in (*self.origins.drain(), *self._held, *self._held_origins):
                 self.give_up(task, "round_over")
+            self._held.clear()
+            self._held_origins.clear()
 
     def answered(self, task: Any, answer: Answer) -> None:
         """The loop or a lenient try brings an answer."""
@@ -189,6 +240,12 @@ class Run:
             return
         task.origin = task.origin or origin_of(task.url)
         origin = self.origins.get(task.origin)
+        if origin is not None and origin.rules is not None:
+            self.origins.opening.discard(task.origin)
+        if not (self.budget.has_room() if origin is not None else self._room_for_origins()):
+            (self._held if origin is not None else self._held_origins).append(task)
+            self.queues.done(name, self._clock(), requested=False)
+            return
         if origin is None:
             first = self.origins.begin(task)
             if self.origins.answered_before(first):
@@ -210,13 +267,16 @@ class Run:
     def resume(self, task: Task, origin: Origin) -> None:
         """The robots.txt that a URL waited for is known."""
         if origin.rules is not None and origin.rules.state == "disallow_all":
+            self.origins.opening.discard(task.origin)
             self._row(task, unreachable(origin), None)
         elif self.stopping or not self.queues.add(task.host, task, first=True):
+            self.origins.opening.discard(task.origin)
             self.give_up(task, "round_over" if self.stopping else "host_backoff")
 
     def _name(self, task: Task) -> None:
         """Finds the addresses that may be connected to."""
         host = task.host
+        self.budget.under_way += task.robots_of is None
         task.port = port_of(task.url)
         literal = read_ip(host)
         self._running[host] = task.port
@@ -276,6 +336,7 @@ class Run:
     def _later(self, task: Task, seconds: float) -> None:
         """Back into the queue: an earlier round asked the host a moment ago."""
         self._running.pop(task.host, None)
+        self.budget.under_way -= task.robots_of is None
         now = self._clock()
         self.queues.done(task.host, now, requested=False)
         self.queues.pause(task.host, now + seconds)
@@ -286,6 +347,7 @@ class Run:
 
     def _settle(self, task: Task, answer: Answer) -> None:
         self._running.pop(task.host, None)
+        self.budget.under_way -= task.robots_of is None
         self.pace.note(task, answer)
         self.counts.body_bytes += len(answer.body)
         sent = answer.status is not None or answer.elapsed_ms > 0 or answer.error not in (
@@ -362,6 +424,7 @@ class Run:
         self, task: Task, verdict: Verdict, answer: Answer | None, place: Any = None,
         redirect_url: str | None = None, redirect_key: str | None = None,
     ) -> None:  # fmt: skip
+        self.budget.pages += verdict.outcome == outcome.SUCCESS
         self.counts.outcomes[verdict.outcome] = self.counts.outcomes.get(verdict.outcome, 0) + 1
         if verdict.reason is not None:
             self.counts.reasons[verdict.reason] = self.counts.reasons.get(verdict.reason, 0) + 1
@@ -396,6 +459,7 @@ class Run:
         if task.robots_of is not None:
             self.origins.drop(task, reason)
         else:
+            self.origins.opening.discard(task.origin)
             self.give_up(task, reason)
 
     def _key(self, url: str) -> str:

@@ -24,7 +24,7 @@ from cobnut.errors import CobnutError
 from cobnut.fetcher.identity import identity, limits
 from cobnut.fetcher.lenient import LenientTries
 from cobnut.fetcher.loop import Loop
-from cobnut.fetcher.messages import Begin, Channel, Done, Failed, Finish, Idle, Passed, Progress, Stop
+from cobnut.fetcher.messages import Allow, Begin, Channel, Done, Failed, Finish, Idle, Passed, Progress, Stop
 from cobnut.fetcher.prior import load
 from cobnut.fetcher.results import PartOutput
 from cobnut.fetcher.run import Run
@@ -76,6 +76,8 @@ class Worker:
             run = Run(spec, outputs, loop, lenient, who, bounds, time.monotonic, self._pass_on)
             self._run = run
             load(run, time.monotonic())
+            run.allow(begin.pages, begin.kept)
+            self._channel.send(Progress(run.counts, 0, run.queues.waiting, ()))
             loop.add_reader(self._channel.fileno(), self._hear)
 
             def take_lenient() -> None:
@@ -90,7 +92,7 @@ class Worker:
             self._channel.send(Done(run.counts, time.process_time()))
 
     def _until_finished(self, run: Run, loop: Loop) -> None:
-        said_idle: tuple[int, int] | None = None
+        said_idle: tuple[int, int, bool] | None = None
         next_progress = time.monotonic() + PROGRESS_S
         while not self._finish:
             sleep_s = run.turn()
@@ -101,11 +103,11 @@ class Worker:
                     part_output.alive()
                 next_progress = now + PROGRESS_S
             if run.idle:
-                here = (self._passed_in, self._passed_out)
+                here = (self._passed_in, self._passed_out, run.starved)
                 if said_idle != here:
                     said_idle = here
                     self._channel.send(Progress(run.counts, 0, 0, ()))
-                    self._channel.send(Idle(*here))
+                    self._channel.send(Idle(self._passed_in, self._passed_out, run.budget.give_back(), run.starved))
             else:
                 said_idle = None
             if self._channel.unsent:
@@ -118,6 +120,9 @@ class Worker:
             if isinstance(message, Passed) and self._run is not None:
                 self._passed_in += 1
                 self._run.passed(message)
+            elif isinstance(message, Allow) and self._run is not None:
+                self._passed_in += 1
+                self._run.allow(message.pages)
             elif isinstance(message, Stop) and self._run is not None:
                 self._run.stop(asked=True)
             elif isinstance(message, Finish):

@@ -106,7 +106,7 @@ def run_fetch(
     """Fetches a segment, or with `part` one part of it.
 
     `deadline` is a time of `clock` after which nothing new is started; `crawl.round_s` bounds the round as
-    well (0: it does not). `max_pages` ends the run once so many pages came (those in flight come too). `pool`
+    well (0: it does not). `max_pages`: no more pages (outcome success) than that come in this run. `pool`
     is reused when given, and left running. `MachineError` when another process fetches one of the parts, or
     another segment of this crawl.
     """
