@@ -47,6 +47,8 @@ HEADER_BYTES = 32 * 1024
 STOP_AFTER_S = 5
 """How long workers may finish what they are answering when the server ends."""
 
+NOTHING = "Nothing is indexed yet; what `cobnut crawl`, or `cobnut index` and `cobnut merge`, bring is shown at once"
+
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -63,10 +65,12 @@ def serve(path: Path, bind: str, port: int, workers: int, settings: Settings) ->
     if settings.serve.access_log not in ("", "-"):
         os.close(open_log(settings.serve.access_log))
     with _signals_kept():
-        open_searcher(path, settings.search).close()  # raises what is wrong with it before any process is started
+        searcher = open_searcher(path, settings.search)  # raises what is wrong with it before any process is started
+        facts = [] if searcher.doc_count else [NOTHING]
+        searcher.close()
         with lease_port(bind, port) as lease:
             host, taken = lease.getsockname()[:2]
-            ended_by = _run(path, host, taken, workers or os.cpu_count() or 1, settings)
+            ended_by = _run(path, host, taken, workers or os.cpu_count() or 1, settings, facts)
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
 
@@ -134,12 +138,12 @@ def _port_error(error: OSError, bind: str, port: int) -> InputError | MachineErr
     return MachineError(f"cannot listen on port {port} ({error.strerror})", where=bind)
 
 
-def _run(path: Path, host: str, port: int, workers: int, settings: Settings) -> int | None:
+def _run(path: Path, host: str, port: int, workers: int, settings: Settings, known: Sequence[str]) -> int | None:
     """Runs the server; returns the signal that ended it."""
     server = _server(host, port, workers)
     exposed = is_exposed(host)
     rate_per_s = rate_in_force(settings.serve.rate_per_s, exposed)
-    facts = [exposure_line(host, port, settings.serve, rate_per_s)] if exposed else []
+    facts = [*known, *([exposure_line(host, port, settings.serve, rate_per_s)] if exposed else [])]
     if settings.serve.hosts:
         facts.append(f"Answers under these names only: {', '.join(settings.serve.hosts)}")
     ended_by: list[int] = []
