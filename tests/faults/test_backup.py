@@ -96,3 +96,18 @@ def test_a_backup_needs_a_new_folder_of_its_own(tmp_path: Path) -> None:
     cobnut("backup", tmp_path / "crawl", tmp_path / "empty")
     cobnut("inject", tmp_path / "empty", "-", stdin="http://a.test/\n")
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".tmp-")]
+
+
+def test_what_a_killed_backup_left_goes_with_the_next(tmp_path: Path) -> None:
+    crawl = tmp_path / "c"
+    cobnut("create", crawl)
+    ended = subprocess.Popen([command()[0], "-c", ""])
+    ended.wait()
+    killed, living = tmp_path / f".tmp-copy-{ended.pid}-abcdef01", tmp_path / f".tmp-copy-{os.getpid()}-abcdef01"
+    others = tmp_path / f".tmp-copy-two-{ended.pid}-abcdef01"
+    for folder in (killed, living, others):
+        (folder / "segments").mkdir(parents=True)
+    cobnut("backup", crawl, tmp_path / "copy")
+    assert not killed.exists()
+    assert living.exists()
+    assert others.exists()

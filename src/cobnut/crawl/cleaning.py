@@ -12,7 +12,6 @@ Not here: how forgotten pages leave a segment (`crawl.purge`).
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from cobnut.errors import InputError
 from cobnut.frontier.forgotten import forgotten_of, key_test
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
-from cobnut.storage.files import TEMPORARY_PREFIX, remove_tree, write_atomic
+from cobnut.storage.files import TEMPORARY_PREFIX, maker_lives, remove_tree, write_atomic
 from cobnut.storage.generations import GenerationStore
 from cobnut.storage.layout import PARSED, PURGING, CrawlFolder, SegmentFolder, seconds_of
 from cobnut.storage.locks import owner_of
@@ -202,25 +201,11 @@ def _temporaries(crawl: CrawlFolder, policy: Policy) -> Iterator[Item]:
         folders += [segment.path, *(p for p in segment.path.iterdir() if p.is_dir() and p.name != "index")]
     for folder in folders:
         for entry in sorted(folder.glob(f"{TEMPORARY_PREFIX}*")) if folder.is_dir() else ():
-            if not _maker_lives(entry.name):
+            if not maker_lives(entry.name):
                 size = size_of(entry)
                 if not policy.dry_run:
                     _remove(entry)
                 yield Item("temporary", str(entry.relative_to(crawl.path)), size)
-
-
-def _maker_lives(name: str) -> bool:
-    """Is the process whose number stands in a temporary name alive?"""
-    pieces = name.rsplit("-", 2)
-    if len(pieces) != 3 or not pieces[1].isdigit():
-        return False
-    try:
-        os.kill(int(pieces[1]), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 def _generations(crawl: CrawlFolder, policy: Policy, report: StepReport) -> Iterator[Item]:

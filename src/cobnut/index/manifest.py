@@ -55,8 +55,12 @@ def read_manifest(folder: Path) -> IndexManifest:
         ) from None
     except PermissionError:
         raise not_allowed(path) from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise DataError(f"the index's manifest is damaged ({error})", where=str(path), remedy=remedy(folder)) from None
+    if manifest.format_version < 1:
+        raise DataError(
+            f"no released Cobnut wrote format version {manifest.format_version}", where=str(path), remedy=remedy(folder)
+        )
     if manifest.format_version > FORMAT_VERSION:
         raise DataError(
             f"the index has format version {manifest.format_version}, this program knows up to {FORMAT_VERSION}",

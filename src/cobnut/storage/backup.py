@@ -28,6 +28,7 @@ from cobnut.storage.files import (
     TEMPORARY_PREFIX,
     fsync_tree,
     io_errors,
+    maker_lives,
     remove_tree,
     temporary_name,
 )
@@ -62,6 +63,7 @@ def back_up(
     draft = target.with_name(temporary_name(target.name))
     copier = _Copier(link, on_copied or (lambda path: None))
     with io_errors(target, "back up"), ExitStack() as stack:
+        _sweep(target)
         draft.mkdir(parents=True)
         try:
             for name in (SETTINGS_FILE, PURGING):
@@ -81,6 +83,15 @@ def back_up(
             remove_tree(draft)
             raise
     return copier.done
+
+
+def _sweep(target: Path) -> None:
+    """Removes what killed backups to the same target left beside it; one that is at work stays."""
+    beginning = temporary_name(target.name).rsplit("-", 2)[0]
+    for entry in target.parent.iterdir() if target.parent.is_dir() else ():
+        pieces = entry.name.rsplit("-", 2)
+        if len(pieces) == 3 and pieces[0] == beginning and pieces[1].isdigit() and not maker_lives(entry.name):
+            remove_tree(entry)
 
 
 def _current(crawl: CrawlFolder) -> Iterable[tuple[GenerationStore, Generation]]:

@@ -105,7 +105,7 @@ def read_json(path: Path, remedy: str = "restore it") -> Any:
     """The JSON value of a file; a `DataError` names the file when it is damaged, and the remedy."""
     try:
         return json.loads(path.read_bytes())
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"damaged JSON ({error})", where=str(path), remedy=remedy) from error
     except OSError as error:
         raise cannot_read(path, error) from error
@@ -176,6 +176,20 @@ def sweep(folder: Path) -> list[str]:
                 else:
                     entry.unlink(missing_ok=True)
     return gone
+
+
+def maker_lives(name: str) -> bool:
+    """Is the process whose number stands in a temporary name alive?"""
+    pieces = name.rsplit("-", 2)
+    if len(pieces) != 3 or not pieces[1].isdigit():
+        return False
+    try:
+        os.kill(int(pieces[1]), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def this_machine() -> str:

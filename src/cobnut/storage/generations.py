@@ -319,11 +319,21 @@ def _remove_unread(path: Path) -> None:
         os.close(fd)
 
 
+def version_of(manifest: Any, path: Path) -> int:
+    """The format version that a manifest names; a `DataError` when there can be no such version."""
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if version is None:
+        raise DataError("the manifest names no format version", where=str(path))
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise DataError(
+            f"no released Cobnut wrote format version {str(version)[:40]}", where=str(path), remedy="restore it"
+        )
+    return version
+
+
 def check_version(manifest: Any, path: Path) -> None:
     """Refuses what a newer Cobnut wrote, and what is no manifest."""
-    version = manifest.get("format_version") if isinstance(manifest, dict) else None
-    if not isinstance(version, int):
-        raise DataError("the manifest names no format version", where=str(path))
+    version = version_of(manifest, path)
     if version > FORMAT_VERSION:
         raise DataError(
             f"format version {version} is newer than this program knows ({FORMAT_VERSION})", where=str(path),

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 BUCKETS = 65_536
 MOST_PARTITIONS = 4_096
+KEPT_TOGETHER = ("crawldb", "pages", "linkdb")
+"""Tables that stand for one another's having been written. A linkdb that is missing can be made anew."""
 
 
 def partition_range(partition: int, partitions: int) -> tuple[int, int]:
@@ -99,7 +101,28 @@ class TableStore:
     def current(self) -> TableVersion | None:
         """The current version, held against removal; None when the table was never written."""
         generation = self.generations.current()
-        return None if generation is None else TableVersion(self.table, generation)
+        if generation is None:
+            self.check_lost()
+            return None
+        return TableVersion(self.table, generation)
+
+    def check_lost(self) -> None:
+        """A `DataError` when there is no version of a table that others show to have been there.
+
+        The crawldb and the pages are written before the first segment is made; what holds segments came later.
+        """
+        if self.table.name not in KEPT_TOGETHER[:2]:
+            return
+        for name in KEPT_TOGETHER:
+            other = None if name == self.table.name else GenerationStore(self.path.parent / name, name).current()
+            if other is not None:
+                with other:
+                    if other.manifest.get("applied"):
+                        raise DataError(
+                            f"{self.table.name} is missing, though {name} holds {len(other.manifest['applied'])} "
+                            "segments",
+                            where=str(self.path), remedy="restore it from a backup, or crawl into a new folder",
+                        )  # fmt: skip
 
     def manifest(self) -> dict[str, Any]:
         """The current manifest; empty when the table was never written."""

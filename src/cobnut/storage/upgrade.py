@@ -33,7 +33,7 @@ from cobnut.storage.files import (
     temporary_name,
     write_json,
 )
-from cobnut.storage.generations import MANIFEST, GenerationStore
+from cobnut.storage.generations import MANIFEST, GenerationStore, version_of
 from cobnut.storage.layout import STATE_FILE, CrawlFolder
 
 Sort = Literal["table", "segment", "segment index", "index"]
@@ -75,6 +75,9 @@ class Part(msgspec.Struct, frozen=True):
 
 def survey(crawl: CrawlFolder) -> list[Part]:
     """All parts of a crawl with their versions. A `DataError` names a manifest that cannot be read."""
+    for table in TABLES:
+        if table.scope == "crawl" and crawl.table(table).generations.current_number() is None:
+            crawl.table(table).check_lost()
     parts = [
         _generation(crawl.table(t).generations, "table", t.name, crawl.table(t).path)
         for t in TABLES
@@ -89,6 +92,11 @@ def survey(crawl: CrawlFolder) -> list[Part]:
     return parts
 
 
+def survey_published(path: Path) -> list[Part]:
+    """The one part of a published index. It is never upgraded where it lies, but published once more."""
+    return [_generation(GenerationStore(path, "index"), "index", "published index", path)]
+
+
 def _generation(store: GenerationStore, sort: Sort, what: str, path: Path) -> Part:
     number = store.current_number()
     version = None if number is None else _version(path / f"g{number:06d}" / MANIFEST)
@@ -96,11 +104,7 @@ def _generation(store: GenerationStore, sort: Sort, what: str, path: Path) -> Pa
 
 
 def _version(path: Path) -> int:
-    manifest = read_json(path)
-    version = manifest.get("format_version") if isinstance(manifest, dict) else None
-    if not isinstance(version, int):
-        raise DataError("the manifest names no format version", where=str(path))
-    return version
+    return version_of(read_json(path), path)
 
 
 def refuse_newer(parts: Iterable[Part], target: int = FORMAT_VERSION) -> None:

@@ -8,7 +8,7 @@ import click
 
 from cobnut.cli.commands.credentials import hash_password, new_key
 from cobnut.cli.groups import HintingGroup
-from cobnut.cli.options import json_option, set_option, settings_of
+from cobnut.cli.options import crawl_or_none, json_option, set_option, settings_of
 from cobnut.cli.rows import json_line
 from cobnut.config.checks import value_of
 from cobnut.config.load import DEFAULT
@@ -33,7 +33,7 @@ command.add_command(new_key)
 @set_option
 def show(crawl_dir: Path | None, origin: bool, changed: bool, as_json: bool, overrides: tuple[str, ...]) -> None:
     """Show the settings that hold: of the crawl in DIR, or without one."""
-    if crawl_dir is not None:
+    if crawl_dir is not None and crawl_or_none(crawl_dir) is None:  # a published index may have settings too
         CrawlFolder.open(crawl_dir)
     loaded = settings_of(crawl_dir, overrides)
     keys = [k for k, by in loaded.origins.items() if not changed or by != DEFAULT]

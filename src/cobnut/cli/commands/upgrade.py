@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.errors import DataError
+
+if TYPE_CHECKING:
+    from cobnut.storage.upgrade import Part
 
 
 @click.command("upgrade")
@@ -21,8 +26,20 @@ def command(crawl_dir: Path, only_look: bool, as_json: bool, overrides: tuple[st
     """
     from cobnut.cli.rows import print_json
     from cobnut.records.catalogue import FORMAT_VERSION
-    from cobnut.storage.upgrade import refuse_newer, survey, unfinished, upgrade
+    from cobnut.storage.layout import is_published
+    from cobnut.storage.upgrade import refuse_newer, survey, survey_published, unfinished, upgrade
 
+    if is_published(crawl_dir):
+        parts = survey_published(crawl_dir)
+        shown = [_row(part, part.version, FORMAT_VERSION) for part in parts]
+        if as_json:
+            print_json(shown)
+        else:
+            _print(shown, FORMAT_VERSION)
+        refuse_newer(parts)
+        if any(part.state(FORMAT_VERSION) == "older" for part in parts):
+            raise DataError("older than this program", where=str(crawl_dir), remedy="publish the index here once more")
+        return
     crawl = opened(crawl_dir, overrides).crawl
     before = after = survey(crawl)
     states = {part.state(FORMAT_VERSION) for part in before}
@@ -30,22 +47,21 @@ def command(crawl_dir: Path, only_look: bool, as_json: bool, overrides: tuple[st
         upgrade(crawl)
         after = survey(crawl)
     old = {part.what: part.version for part in before}
-    rows: list[dict[str, object]] = []
-    for part in after:
-        was = old.get(part.what, part.version)
-        rows.append(
-            {
-                "part": part.what,
-                "format_version": part.version,
-                "state": part.state(FORMAT_VERSION),
-                "upgraded_from": was if was != part.version else None,
-            }
-        )
+    rows = [_row(part, old.get(part.what, part.version), FORMAT_VERSION) for part in after]
     if as_json:
         print_json(rows)
     else:
         _print(rows, FORMAT_VERSION)
     refuse_newer(after)
+
+
+def _row(part: Part, was: int | None, current: int) -> dict[str, object]:
+    return {
+        "part": part.what,
+        "format_version": part.version,
+        "state": part.state(current),
+        "upgraded_from": was if was != part.version else None,
+    }
 
 
 def _print(rows: list[dict[str, object]], current: int) -> None:
