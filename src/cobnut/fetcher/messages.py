@@ -25,7 +25,7 @@ class FetchSpec(msgspec.Struct, frozen=True):
     `deadline_s`: seconds from now after which nothing new is started (None: without). `robots_files` and
     `hostdb_files`: Parquet files of what earlier rounds learned; `hosts_files`: of what segments learned that these
     do not hold yet, or that were fetched a moment ago. `asked_until_ms`: until then any host may have been asked, by
-    a run that was killed. `owner`: the process that locks name as theirs.
+    a run that was killed. `owner`: the process that locks name as theirs. `crawldb_files`: those of each partition.
     """
 
     segment_path: str
@@ -42,6 +42,7 @@ class FetchSpec(msgspec.Struct, frozen=True):
     hosts_files: tuple[str, ...] = ()
     asked_until_ms: int = 0
     owner: Owner | None = None
+    crawldb_files: tuple[tuple[str, ...], ...] = ()
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):

@@ -20,6 +20,7 @@ from cobnut.fetcher.answer import KEPT_HEADERS, Answer, failure, now_ms, retry_a
 from cobnut.fetcher.archive import Response
 from cobnut.fetcher.budget import PageBudget
 from cobnut.fetcher.exchange import HttpIdentity, HttpLimits, Request
+from cobnut.fetcher.known import KnownPages
 from cobnut.fetcher.lenient import LenientTries
 from cobnut.fetcher.loop import Loop
 from cobnut.fetcher.messages import Counts, FetchSpec, Hop, Passed, RobotsTold
@@ -67,6 +68,7 @@ class Run:
             self.agent, spec.fetcher.robots_max_bytes, self.forms, self.queues, self.pace, self, clock, pass_on
         )
         self._known: set[str] = set()
+        self._crawldb = KnownPages(spec.crawldb_files)
         self._naming = 0
         self.budget = PageBudget()
         self._held: deque[Task] = deque()  # no more pages are allowed
@@ -221,6 +223,7 @@ class Run:
 
     def close(self, *, whole: bool) -> None:
         """Writes everything to disk."""
+        self._crawldb.close()
         for part_output in self.outputs:
             part_output.close(whole=whole)
             self.counts.warc_bytes += part_output.archive.bytes_written
@@ -411,8 +414,12 @@ class Run:
     def follow(
         self, url: str, key: str, host: str, bucket: int, score: int, depth: int, chain: tuple[str, ...]
     ) -> None:
-        """Fetches a redirect target in this round: here, or where its host is asked."""
-        if self.stopping:
+        """Fetches a redirect target in this round: here, or where its host is asked. One that was fetched before is
+        left until it is due."""
+        if self.stopping or key in self._known:
+            return
+        due_at = self._crawldb.due_at(key, bucket)
+        if due_at is not None and due_at > now_ms():
             return
         facts = self.pace.facts.get(host)
         if facts is None:

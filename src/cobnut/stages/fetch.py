@@ -21,7 +21,7 @@ import msgspec
 
 from cobnut.config.sections import Settings
 from cobnut.errors import DataError, InputError
-from cobnut.records.catalogue import FETCHED, FETCHLIST, HOSTDB, HOSTS, ROBOTS, SEEDS
+from cobnut.records.catalogue import CRAWLDB, FETCHED, FETCHLIST, HOSTDB, HOSTS, ROBOTS, SEEDS
 from cobnut.records.steps import Job, Stage
 from cobnut.urls.hosts import bucket_of
 
@@ -37,7 +37,7 @@ STAGE = Stage(
     "Fetches the URLs of a fetchlist, politely, and keeps what the servers sent.",
     inputs=(),
     steps=(Job("fetch"),),
-    reads=("fetchlist", "seeds", "hostdb", "robots", "hosts"),
+    reads=("fetchlist", "seeds", "crawldb", "hostdb", "robots", "hosts"),
     writes=("fetched", "hosts"),
 )
 
@@ -122,7 +122,8 @@ def run_fetch(
         stack.enter_context(_one_segment_at_a_time(crawl, segment))
         if own is not None:
             stack.callback(own.close)
-        versions = [stack.enter_context(v) for t in (ROBOTS, HOSTDB) if (v := crawl.table(t).current()) is not None]
+        tables = (ROBOTS, HOSTDB, CRAWLDB)
+        versions = [stack.enter_context(v) for t in tables if (v := crawl.table(t).current()) is not None]
         spec = make_spec(crawl, segment, settings, versions, _deadline_s(settings, clock, deadline))
         report = (pool or own).run(  # type: ignore[union-attr] # one of the two is set
             spec, chosen, clock, owner_of=_Owners(segment, parts),
@@ -180,6 +181,7 @@ def make_spec(
     files = {name: tuple(map(str, version.files())) for name, version in opened.items()}
     hostdb = opened.get(HOSTDB.name)
     applied = {entry["segment"] for entry in hostdb.manifest.get("applied", [])} if hostdb is not None else set()
+    crawldb = opened.get(CRAWLDB.name)
     hosts_files, asked_until = _last_requests(crawl, segment, settings, applied)
     proxy = parse_proxy(fetcher.proxy)
     guard = AddressGuard(tuple(map(parse_net, fetcher.allow_net)), typed_endpoints(seeds))
@@ -190,6 +192,9 @@ def make_spec(
         software=f"Cobnut/{__version__}", deadline_s=deadline_s,
         robots_files=files.get(ROBOTS.name, ()), hostdb_files=files.get(HOSTDB.name, ()),
         hosts_files=hosts_files, asked_until_ms=asked_until, owner=this_process(),
+        crawldb_files=() if crawldb is None else tuple(
+            tuple(map(str, crawldb.files(number))) for number in range(crawldb.partitions)
+        ),
     )  # fmt: skip
 
 
