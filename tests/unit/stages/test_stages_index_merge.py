@@ -353,6 +353,7 @@ def test_a_damaged_index_that_alone_holds_pages_is_not_thrown_away(crawl: CrawlF
     segment(crawl, "20260101000000", [page("a")])
     segment(crawl, "20260102000000", [page("b")])
     index_and_merge(crawl)
+    publish(crawl, tables.PAGES, [])
     with crawl.table(tables.CRAWLDB).begin() as draft:
         draft.publish("test", applied=[{"segment": "20260101000000"}, {"segment": "20260102000000"}])
     shutil.rmtree(crawl.segments_path / "20260101000000")
