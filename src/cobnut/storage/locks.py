@@ -23,6 +23,7 @@ from cobnut.storage.files import io_errors, this_machine
 
 _BEGINNING_S = 2.0
 
+
 class Owner(NamedTuple):
     """Who is named as a lock's owner: the process a person can see and end."""
 
