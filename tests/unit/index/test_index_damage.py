@@ -50,7 +50,8 @@ def rot(file: Path, every: int = 7) -> None:
     for place in range(3, max(4, len(content) - FOOTER), every):
         content[place] ^= 0xA5
     file.chmod(0o644)
-    file.write_bytes(content)
+    with open(file, "r+b") as stream:  # in place: a reader that has it mapped must not find it shorter
+        stream.write(content)
 
 
 def use(folder: Path) -> None:

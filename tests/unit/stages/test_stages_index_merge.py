@@ -320,7 +320,8 @@ def rot(file: Path) -> None:
     content = bytearray(file.read_bytes())
     for place in range(0, len(content) - 128, 5):
         content[place] ^= 0x5A
-    file.write_bytes(content)
+    with open(file, "r+b") as stream:  # in place: a reader that has it mapped must not find it shorter
+        stream.write(content)
 
 
 def current_index(crawl: CrawlFolder) -> Path:
