@@ -18,7 +18,8 @@ from cobnut.fetcher.origins import NAMING_FAILED, OURS, decoded
 from cobnut.fetcher.pace import HostPast, longest_delay_s
 from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import RobotsRules
-from cobnut.fetcher.run import Run, kept_headers
+from cobnut.fetcher.rows import kept_headers
+from cobnut.fetcher.run import Run
 from cobnut.fetcher.task import Origin, Task
 from cobnut.records.catalogue import FETCHLIST
 from cobnut.storage.parts import part_name

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from cobnut.fetcher import outcome
-from cobnut.fetcher.answer import KEPT_HEADERS, Answer, failure, now_ms, retry_after_s
+from cobnut.fetcher.answer import Answer, failure, now_ms
 from cobnut.fetcher.archive import Response
 from cobnut.fetcher.budget import PageBudget
 from cobnut.fetcher.exchange import HttpIdentity, HttpLimits, Request
@@ -30,8 +30,9 @@ from cobnut.fetcher.outcome import Verdict
 from cobnut.fetcher.pace import Pace
 from cobnut.fetcher.politeness import HostQueues
 from cobnut.fetcher.redirects import Refused, Target, next_hop
-from cobnut.fetcher.results import FetchedRow, PartOutput
+from cobnut.fetcher.results import PartOutput
 from cobnut.fetcher.robots import product_token
+from cobnut.fetcher.rows import fetched_row
 from cobnut.fetcher.task import Origin, Task
 from cobnut.urls.addresses import read_ip, why_blocked
 from cobnut.urls.filters import Scope, compile_filter, is_forgotten
@@ -435,25 +436,7 @@ class Run:
         self.counts.outcomes[verdict.outcome] = self.counts.outcomes.get(verdict.outcome, 0) + 1
         if verdict.reason is not None:
             self.counts.reasons[verdict.reason] = self.counts.reasons.get(verdict.reason, 0) + 1
-        headers: dict[str, str] = answer.headers if answer is not None else {}
-        answered = answer is not None and answer.status is not None
-        row = FetchedRow(
-            task.key, task.url, task.host, task.bucket, verdict.outcome, verdict.reason,
-            answer.status if answer is not None else None,
-            kept_headers(headers) if answered else None,
-            task.started_at_ms or now_ms(),
-            answer.elapsed_ms if answer is not None else None,
-            len(answer.body) if answer is not None else 0,
-            answer is not None and answer.truncated is not None,
-            redirect_url, redirect_key,
-            answer.digest if answer is not None else None,
-            headers.get("etag"), headers.get("last-modified"),
-            retry_after_s(headers.get("retry-after"), now_ms() / 1000),
-            place.file if place is not None else None,
-            place.offset if place is not None else None,
-            answer.address if answer is not None else None,
-            task.score, task.depth, task.hop_from, bool(task.condition),
-        )  # fmt: skip
+        row = fetched_row(task, verdict, answer, place, redirect_url, redirect_key)
         task.output.add(row, self._clock())
 
     # ------------------------------------------------------------------ what is left
@@ -472,8 +455,3 @@ class Run:
     def _key(self, url: str) -> str:
         forms = self.forms(url)
         return forms.key if forms is not None else url
-
-
-def kept_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Those header fields that rows keep."""
-    return {name: value[:4096] for name, value in headers.items() if name in KEPT_HEADERS}
