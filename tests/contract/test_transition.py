@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cobnut.engines.local import Session
@@ -41,6 +41,18 @@ rules = st.builds(
     shrink=st.sampled_from([1.0, 0.8, 0.3]), gone_grow=st.sampled_from([1.0, 1.5]), retry_max=st.integers(1, 4),
     retry_delay_s=st.integers(0, 10**6),
 )  # fmt: skip
+
+
+NO_INTERVAL = Row(
+    url_key="k", url=None, host="h", bucket=0, status="fetched", reason=None, due_at=START_MS, fetched_at=START_MS,
+    modified_at=START_MS, retries=0, interval_s=1, fixed_interval_s=None, score=0, signature=b"a" * 16,
+    outlink_count=0, depth=0,
+)  # fmt: skip
+CHANGED = Answer(
+    url_key="k", url="asked", host="h", bucket=0, outcome="success", reason=None, fetched_at=START_MS, depth=0,
+    parse_status="ok", parse_reason=None, noindex=None, outlink_count=0, signature=b"b" * 16,
+)  # fmt: skip
+SHRINKING = Rules(**{**UPDATE, "interval_s": 1, "min_interval_s": 0, "shrink": 0.8})
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +97,7 @@ def by_sql(session, inputs):
 
 @settings(max_examples=150, deadline=None)
 @given(batch=st.lists(cases, min_size=1, max_size=60), rule=rules)
+@example(batch=[(NO_INTERVAL, CHANGED, None)], rule=SHRINKING)
 def test_sql_is_the_function(duck, batch, rule):
     assert by_sql(duck, inputs_for(batch, rule)) == by_function(batch, rule)
 
@@ -147,6 +160,7 @@ def test_sql_is_the_function_for_every_state_and_outcome(duck):
 
 @settings(max_examples=100, deadline=None)
 @given(case=cases, rule=rules)
+@example(case=(NO_INTERVAL, CHANGED, None), rule=SHRINKING)
 def test_what_holds_for_every_row(case, rule):
     old, answer, target = case
     row = transition(old, answer, target, rule)

@@ -237,7 +237,7 @@ def _interval_s(verdict: Verdict, old: Row | None, rules: Rules) -> int:
             interval_s = max(math.floor(interval_s * rules.grow), min(rules.min_interval_s, rules.max_interval_s))
         case "gone" | "parse_failed":
             interval_s = math.floor(interval_s * rules.gone_grow)
-    return min(interval_s, rules.max_interval_s)
+    return max(min(interval_s, rules.max_interval_s), 1)  # one of 0 would make the page due for ever
 
 
 def _due_at(verdict: Verdict, old: Row | None, answer: Answer | None, interval_s: int, rules: Rules) -> int:

@@ -108,7 +108,7 @@ timed AS (
         END AS wished_interval_s
     FROM judged v
 ),
-clamped AS (
+bounded AS (
     SELECT
         w.*,
         CASE
@@ -119,8 +119,18 @@ clamped AS (
                 AND w.min_interval_s > w.max_interval_s THEN w.max_interval_s
             WHEN w.verdict IN ('changed', 'same') AND w.wished_interval_s < w.min_interval_s THEN w.min_interval_s
             ELSE w.wished_interval_s
-        END AS interval_s
+        END AS bounded_interval_s
     FROM timed w
+),
+clamped AS (
+    SELECT
+        b.*,
+        -- an interval of 0 that no seed asks for would make the page due for ever
+        CASE
+            WHEN b.fixed_interval_s IS NULL AND b.bounded_interval_s < 1 THEN 1
+            ELSE b.bounded_interval_s
+        END AS interval_s
+    FROM bounded b
 )
 SELECT
     CAST(m.url_key AS STRING) AS url_key,
