@@ -1,8 +1,9 @@
 """How are the values written that every record is made of?
 
 `DataInput` reads them from bytes in memory, `DataOutput` collects them. Integers are big-endian and in two's
-complement, as `java.io.DataInput` has them; VInt, VLong and Text are Hadoop's `WritableUtils` and `Text`; UTF8 is Java's modified
-UTF-8 behind an unsigned 16-bit length. Lengths are checked against what is left before anything is allocated.
+complement, as `java.io.DataInput` has them; VInt, VLong and Text are Hadoop's `WritableUtils` and `Text`; UTF8 is
+Java's modified UTF-8 behind an unsigned 16-bit length. Lengths are checked against what is left before anything is
+allocated.
 
 Floats are Python floats that hold exactly a 32-bit one; `float_bits` gives its pattern.
 
