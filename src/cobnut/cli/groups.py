@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 
@@ -20,3 +24,28 @@ class HintingGroup(click.Group):
             hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
             raise click.UsageError(f"no command is called {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+class TableGroup(HintingGroup):
+    """A group whose commands stand in a table, name -> (module in `cli.commands`, line), and are imported when called."""
+
+    def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the table's order."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if cmd_name not in self.table:
+            return None
+        command: click.Command = importlib.import_module(f"cobnut.cli.commands.{self.table[cmd_name][0]}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table, without importing anything."""
+        if self.table:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])

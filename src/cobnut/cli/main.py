@@ -49,6 +49,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("index", "8. Build an index inside each segment."),
     "dedup": ("dedup", "9. Decide which of several copies is shown."),
     "merge": ("merge", "10. Make one index out of the segments' indexes."),
+    "import": ("import_", "Take in what other programs crawled."),
+    "export": ("export", "Write the crawl in a form that other programs read."),
     "rollback": ("rollback", "Go back to the previous version of a table."),
     "forget": ("forget", "Never fetch, keep or show a page, a folder or a host again."),
     "clean": ("clean", "Remove what is not needed any more, and purge what is to be forgotten."),
