@@ -27,7 +27,7 @@ class HintingGroup(click.Group):
 
 
 class TableGroup(HintingGroup):
-    """A group whose commands stand in a table, name -> (module in `cli.commands`, line), and are imported when called."""
+    """A group whose commands stand in a table: name -> (module in `cli.commands`, line). Imported when called."""
 
     def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:
         super().__init__(*args, **more)
