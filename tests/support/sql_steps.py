@@ -15,7 +15,7 @@ STEPS: list[tuple[Stage, Sql]] = [(stage, s) for stage in STAGES for s in stage.
 
 UPDATE = {
     "now_ms": START_MS, "interval_s": 86_400, "min_interval_s": 3_600, "max_interval_s": 90 * 86_400, "grow": 1.4,
-    "shrink": 0.8, "gone_grow": 1.5, "retry_max": 3, "retry_delay_s": 86_400,
+    "shrink": 0.8, "gone_grow": 1.5, "retry_max": 3, "retry_delay_s": 86_400, "sync": False, "sync_rate": 0.3,
 }  # fmt: skip
 
 PARAMS: dict[str, list[dict[str, object]]] = {
@@ -29,6 +29,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
             "begun_ms": 0,
             "refresh": False,
             "early_permille": 100,
+            "farthest_ms": 90 * DAY_MS,
             "min_score": 0,
             "max_per_host": 2**62,
             "top_n": 2**62,
@@ -38,6 +39,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
             "begun_ms": START_MS,
             "refresh": False,
             "early_permille": 900,
+            "farthest_ms": DAY_MS,
             "min_score": MICRO,
             "max_per_host": 2,
             "top_n": 7,
@@ -47,12 +49,17 @@ PARAMS: dict[str, list[dict[str, object]]] = {
             "begun_ms": START_MS,
             "refresh": True,
             "early_permille": 100,
+            "farthest_ms": 90 * DAY_MS,
             "min_score": -1,
             "max_per_host": 1,
             "top_n": 0,
         },
     ],
-    "updatedb": [UPDATE, {**UPDATE, "grow": 1.0, "shrink": 1.0, "retry_max": 1}, {**UPDATE, "interval_s": 60}],
+    "updatedb": [
+        UPDATE,
+        {**UPDATE, "grow": 1.0, "shrink": 1.0, "retry_max": 1},
+        {**UPDATE, "interval_s": 60, "sync": True},
+    ],
     "invertlinks": [
         {"max_inlinks": 1000, "ignore_internal": False},
         {"max_inlinks": 2, "ignore_internal": True},
@@ -60,5 +67,13 @@ PARAMS: dict[str, list[dict[str, object]]] = {
     ],
     "updatesegs": [{"max_anchors": 50}, {"max_anchors": 2}, {"max_anchors": 0}],
     "dedup": [{}, {}, {}],
+    "adopt": [
+        {"now_ms": START_MS, "overwrite": overwrite, "with_seeds": with_seeds}
+        for overwrite, with_seeds in ((False, True), (True, True), (False, False))
+    ],
+    "adoptlinks": [
+        {"max_inlinks": n, "imported": imported}
+        for n, imported in ((1000, "imported"), (2, "20260101000000"), (1, "20260103000000"))
+    ],
 }
 """Three sets of parameters for each stage."""

@@ -41,6 +41,7 @@ class Run(msgspec.Struct):
     segments: list[SegmentFolder] = []
     params: dict[str, Any] = {}
     given: dict[str, Any] = {}  # relation name to Arrow table
+    files: dict[str, list[Path]] = {}  # relation name to Parquet files
     context: Any = None
     manifest: dict[str, Any] = {}
     rows_hint: int = 0
@@ -349,6 +350,8 @@ def _bind(
         version = versions.get(source.name)
         if version is not None:
             files = [(p, None) for p in (version.files(*share) if share else version.files())]
+    elif source.source == "files":
+        files = [(p, None) for p in run.files.get(source.name, [])]
     else:
         files = [(p, segment.name) for segment in run.segments for p in segment.part_files(table)]
     session.bind_files(source.name, columns_of(source), files, where)

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 BatchFunction = Callable[[Iterable["pa.RecordBatch"], Any], Iterator["pa.RecordBatch"]]
 
-Source = Literal["current", "segments", "given"]
-"""Where rows come from: the table's current generation, the parts of the segments at hand, or the caller."""
+Source = Literal["current", "segments", "given", "files"]
+"""Where rows come from: the table's current generation, the parts of the segments at hand, or the caller, who gives rows
+or names Parquet files."""
 
 
 class Input(msgspec.Struct, frozen=True):

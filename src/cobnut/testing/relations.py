@@ -48,9 +48,12 @@ WORDS = (
     "z",
 )
 SEGMENTS = ("20260101000000", "20260102000000", "20260103000000")
-SEVERAL = frozenset({"fetched", "parsed", "hosts", "read", "found", "waiting", "refetched", "forgotten_pages"})
+SEVERAL = frozenset({
+    "fetched", "parsed", "hosts", "read", "found", "waiting", "refetched", "forgotten_pages", "adopted",
+    "adopted_hosts", "adopted_links",
+})  # fmt: skip
 """Relations in which a key may stand several times."""
-UNIQUE = {"links": ("segment", "from_key", "position")}
+UNIQUE = {"links": ("segment", "from_key", "position"), "adopted_inlinks": ("to_key", "from_key")}
 """Keys of relations that are not that of their table."""
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
