@@ -8,8 +8,20 @@ from cobnut.interop.hadoop.errors import (
     VersionMismatchError,
     VersionMismatchException,
 )
+from cobnut.interop.hadoop.header import Header, full_class_name, short_class_name
+from cobnut.interop.hadoop.mapfile import ArrayFileReader, ArrayFileWriter, MapFileReader, MapFileWriter
+from cobnut.interop.hadoop.sequencefile import (
+    RawRecord,
+    SequenceFileReader,
+    SequenceFileWriter,
+    Skipped,
+    read_header,
+)
+from cobnut.interop.hadoop.writable import Writable
 
 __all__ = [
-    "CutError", "DataInput", "DataOutput", "FormatError", "UnknownClassError", "VersionMismatchError",
-    "VersionMismatchException",
+    "ArrayFileReader", "ArrayFileWriter", "CutError", "DataInput", "DataOutput", "FormatError", "Header",
+    "MapFileReader", "MapFileWriter", "RawRecord", "SequenceFileReader", "SequenceFileWriter", "Skipped",
+    "UnknownClassError", "VersionMismatchError", "VersionMismatchException", "Writable", "full_class_name",
+    "read_header", "short_class_name",
 ]  # fmt: skip
