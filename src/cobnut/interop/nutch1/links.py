@@ -1,0 +1,136 @@
+"""Which links leave a page, and which come in?
+
+`Outlink` is one of a page's links, `Inlink` one that points to it, `Inlinks` all of the latter. None says in which
+layout it lies (`layout`): `read` of whole bytes tries all of them, `read` from a stream takes today's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+import msgspec
+
+from cobnut.interop.hadoop.data import DataInput, DataOutput
+from cobnut.interop.hadoop.mapwritable import MapWritable
+from cobnut.interop.hadoop.writable import Source, Writable
+from cobnut.interop.nutch1.layout import Layout, read_exactly, read_flag, read_string, write_string
+from cobnut.interop.nutch1.metadata import read_size
+
+LEAST_LINK_BYTES = {Layout.FLAGGED: 3, Layout.TEXT: 2, Layout.UTF8: 4}
+"""The size of a link whose two strings are empty."""
+
+
+class LaidRecord(Writable):
+    """A record whose layout nothing tells."""
+
+    @classmethod
+    def read_as(cls, data: DataInput, layout: Layout) -> Self:
+        """The record next in *data*, which lies in *layout*."""
+        raise NotImplementedError
+
+    def write_as(self, out: DataOutput, layout: Layout) -> None:
+        """Add the bytes of *layout*; an older one has no room for metadata, which is left out."""
+        raise NotImplementedError
+
+    def read_fields(self, source: Source) -> None:
+        if isinstance(source, bytes | bytearray | memoryview):
+            self._become(read_exactly(self.read_as, bytes(source), type(self).__name__))
+        else:
+            super().read_fields(source)
+
+    def _become(self, other: Self) -> None:
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(other, name))
+
+    def _get(self, data: DataInput) -> None:
+        self._become(self.read_as(data, Layout.FLAGGED))
+
+    def _put(self, out: DataOutput) -> None:
+        self.write_as(out, Layout.FLAGGED)
+
+
+class Outlink(LaidRecord):
+    """One link of a page; `metadata` is None where there is none."""
+
+    to_url: str = ""
+    anchor: str = ""
+    metadata: MapWritable | None = None
+
+    @classmethod
+    def read_as(cls, data: DataInput, layout: Layout) -> Self:
+        return cls(read_string(data, layout), read_string(data, layout), _read_metadata(data, layout))
+
+    def write_as(self, out: DataOutput, layout: Layout) -> None:
+        _write_link(out, self.to_url, self.anchor, self.metadata, layout)
+
+
+class Inlink(LaidRecord):
+    """One link to a page; `metadata` is None where there is none."""
+
+    from_url: str = ""
+    anchor: str = ""
+    metadata: MapWritable | None = None
+
+    @classmethod
+    def read_as(cls, data: DataInput, layout: Layout) -> Self:
+        return cls(read_string(data, layout), read_string(data, layout), _read_metadata(data, layout))
+
+    def write_as(self, out: DataOutput, layout: Layout) -> None:
+        _write_link(out, self.from_url, self.anchor, self.metadata, layout)
+
+
+class Inlinks(LaidRecord):
+    """All links to a page, in the order in which they lie, which means nothing: equality is that of sets."""
+
+    inlinks: list[Inlink] = msgspec.field(default_factory=list)
+
+    @classmethod
+    def read_as(cls, data: DataInput, layout: Layout) -> Self:
+        count = read_size(data, LEAST_LINK_BYTES[layout])
+        return cls([Inlink.read_as(data, layout) for _ in range(count)])
+
+    def write_as(self, out: DataOutput, layout: Layout) -> None:
+        out.write_int(len(self.inlinks))
+        for inlink in self.inlinks:
+            inlink.write_as(out, layout)
+
+    @property
+    def anchors(self) -> list[str]:
+        """The anchors that say something."""
+        return [inlink.anchor for inlink in self.inlinks if inlink.anchor]
+
+    def add(self, inlink: Inlink) -> None:
+        self.inlinks.append(inlink)
+
+    def __len__(self) -> int:
+        return len(self.inlinks)
+
+    def __iter__(self) -> Iterator[Inlink]:
+        return iter(self.inlinks)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Inlinks):
+            return NotImplemented
+        return _as_counts(self.inlinks) == _as_counts(other.inlinks)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _as_counts(inlinks: list[Inlink]) -> list[tuple[str, str, bytes]]:
+    return sorted(
+        (link.from_url, link.anchor, b"" if link.metadata is None else link.metadata.to_bytes()) for link in inlinks
+    )
+
+
+def _read_metadata(data: DataInput, layout: Layout) -> MapWritable | None:
+    return MapWritable.read(data) if layout is Layout.FLAGGED and read_flag(data) else None
+
+
+def _write_link(out: DataOutput, url: str, anchor: str, metadata: MapWritable | None, layout: Layout) -> None:
+    write_string(out, url, layout)
+    write_string(out, anchor, layout)
+    if layout is Layout.FLAGGED:
+        out.write_boolean(bool(metadata))
+        if metadata:
+            metadata.write(out)

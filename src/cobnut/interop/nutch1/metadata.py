@@ -1,0 +1,109 @@
+"""What do header fields and a parser's findings look like?
+
+`Metadata` holds several values a name, in the order in which they were written. Names are compared as they are: that
+`Content-Type` and `content-type` are one field is for the parser to say.
+
+Not here: typed values (`hadoop.mapwritable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from cobnut.interop.hadoop.data import DataInput, DataOutput
+from cobnut.interop.hadoop.errors import FormatError
+from cobnut.interop.hadoop.writable import Writable
+from cobnut.interop.nutch1.layout import Layout, write_string
+
+
+class Metadata(Writable):
+    """Names with their values; `values` maps each name to all of its values."""
+
+    values: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> Metadata:
+        """Metadata of (name, value); a name may come several times."""
+        metadata = cls()
+        for name, value in pairs:
+            metadata.add(name, value)
+        return metadata
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The first value of *name*."""
+        values = self.values.get(name)
+        return values[0] if values else default
+
+    def get_values(self, name: str) -> list[str]:
+        return self.values.get(name, [])
+
+    def add(self, name: str, value: str) -> None:
+        self.values.setdefault(name, []).append(value)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.values
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Every (name, value)."""
+        for name, values in self.values.items():
+            for value in values:
+                yield name, value
+
+    def _get(self, data: DataInput) -> None:
+        self.values = read_metadata(data).values
+
+    def _put(self, out: DataOutput) -> None:
+        write_metadata(out, self)
+
+
+def read_metadata(data: DataInput, layout: Layout = Layout.TEXT) -> Metadata:
+    """The metadata next in *data*; the strings are UTF8 in 0.8 (`Layout.UTF8`)."""
+    string_bytes = 2 if layout is Layout.UTF8 else 1
+    read = data.read_utf8 if layout is Layout.UTF8 else data.read_text
+    values: dict[str, list[str]] = {}
+    for _ in range(read_size(data, string_bytes + 4)):
+        name = read()
+        found = [read() for _ in range(read_size(data, string_bytes))]
+        if name in values:
+            values[name] += found
+        else:
+            values[name] = found
+    return Metadata(values)
+
+
+def read_pairs(data: DataInput) -> Metadata:
+    """An int count and so many pairs of UTF8, as `java.util.Properties` lay in 0.7."""
+    values: dict[str, list[str]] = {}
+    for _ in range(read_size(data, 4)):
+        name = data.read_utf8()
+        values[name] = [data.read_utf8()]
+    return Metadata(values)
+
+
+def write_metadata(out: DataOutput, metadata: Metadata, layout: Layout = Layout.TEXT) -> None:
+    out.write_int(len(metadata.values))
+    for name, values in metadata.values.items():
+        write_string(out, name, layout)
+        out.write_int(len(values))
+        for value in values:
+            write_string(out, value, layout)
+
+
+def read_size(data: DataInput, least_bytes: int) -> int:
+    """An int that counts what follows: never negative, never more than there is room for."""
+    at = data.position
+    count = data.read_count(least_bytes)
+    if count < 0:
+        raise FormatError(f"a negative count, {count}", offset=at)
+    return count

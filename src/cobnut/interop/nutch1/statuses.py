@@ -1,0 +1,104 @@
+"""How did a fetch and a parse end?
+
+`ProtocolStatus` has a code and when the page was modified, `ParseStatus` a major and a minor code; both have arguments
+(an address, a message). Arguments lay compressed in version 1 and plain in version 2; None is an array that is null.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from cobnut.interop.hadoop.data import DataInput, DataOutput
+from cobnut.interop.hadoop.writable import Writable
+from cobnut.interop.nutch1.layout import check_version
+
+PROTOCOL_NAMES = {
+    1: "success", 2: "failed", 10: "proto_not_found", 11: "gone", 12: "moved",
+    13: "temp_moved", 14: "notfound", 15: "retry", 16: "exception", 17: "access_denied", 18: "robots_denied",
+    19: "redir_exceeded", 20: "notfetching", 21: "notmodified", 22: "wouldblock", 23: "blocked",
+}  # fmt: skip
+PARSE_NAMES = {0: "notparsed", 1: "success", 2: "failed"}
+PARSE_MINOR_NAMES = {
+    0: "ok", 100: "success_redirect", 200: "failed_exception", 202: "failed_truncated", 203: "failed_invalid_format",
+    204: "failed_missing_parts", 205: "failed_missing_content",
+}  # fmt: skip
+PROTOCOL_SUCCESS = 1
+PARSE_NOTPARSED, PARSE_SUCCESS, PARSE_FAILED = 0, 1, 2
+PARSE_SUCCESS_REDIRECT = 100
+Arguments = list[str | None]
+
+
+class ProtocolStatus(Writable):
+    """How a fetch ended: `code` (names in `PROTOCOL_NAMES`), `last_modified` in ms since 1970, `args`."""
+
+    CUR_VERSION: ClassVar[int] = 2
+
+    code: int = 0
+    last_modified: int = 0
+    args: Arguments | None = None
+
+    @property
+    def name(self) -> str:
+        return PROTOCOL_NAMES.get(self.code, f"unknown_{self.code}")
+
+    @property
+    def is_success(self) -> bool:
+        return self.code == PROTOCOL_SUCCESS
+
+    def _get(self, data: DataInput) -> None:
+        version = _read_version(data, self.CUR_VERSION, "ProtocolStatus")
+        self.code, self.last_modified = data.read_byte(), data.read_long()
+        self.args = _read_arguments(data, version)
+
+    def _put(self, out: DataOutput) -> None:
+        out.write_byte(self.CUR_VERSION)
+        out.write_byte(self.code)
+        out.write_long(self.last_modified)
+        out.write_string_array(self.args)
+
+
+class ParseStatus(Writable):
+    """How a parse ended: `major` (names in `PARSE_NAMES`), `minor` (in `PARSE_MINOR_NAMES`), `args`."""
+
+    CUR_VERSION: ClassVar[int] = 2
+
+    major: int = 0
+    minor: int = 0
+    args: Arguments | None = None
+
+    @property
+    def name(self) -> str:
+        return PARSE_NAMES.get(self.major, f"unknown_{self.major}")
+
+    @property
+    def is_success(self) -> bool:
+        return self.major == PARSE_SUCCESS
+
+    @property
+    def redirect(self) -> tuple[str, str] | None:
+        """Where a page refreshes itself to, and after how many seconds, as both stand there; None where it does not."""
+        if not self.is_success or self.minor != PARSE_SUCCESS_REDIRECT or not self.args or self.args[0] is None:
+            return None
+        return self.args[0], (self.args[1] if len(self.args) > 1 else None) or "0"
+
+    def _get(self, data: DataInput) -> None:
+        version = _read_version(data, self.CUR_VERSION, "ParseStatus")
+        self.major, self.minor = data.read_byte(), data.read_short()
+        self.args = _read_arguments(data, version)
+
+    def _put(self, out: DataOutput) -> None:
+        out.write_byte(self.CUR_VERSION)
+        out.write_byte(self.major)
+        out.write_short(self.minor)
+        out.write_string_array(self.args)
+
+
+def _read_version(data: DataInput, newest: int, record: str) -> int:
+    at = data.position
+    version = data.read_byte()
+    check_version(version, newest, record, at)
+    return version
+
+
+def _read_arguments(data: DataInput, version: int) -> Arguments | None:
+    return data.read_compressed_string_array() if version == 1 else data.read_string_array()
