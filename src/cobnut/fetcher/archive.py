@@ -152,12 +152,22 @@ class Archive:
             (block,),
         )
 
+    def add_packed(self, member: bytes) -> Place:
+        """Adds a record that is packed already: one gzip member, as it lies in another file of ours."""
+        if self._file is None or self._offset >= self._max:
+            self._begin()
+        return self._append(member)
+
     def _record(self, fields: list[str], block: tuple[bytes, ...]) -> Place:
-        assert self._file is not None
         length = sum(map(len, block))
         head = "WARC/1.1\r\n" + "\r\n".join(fields) + f"\r\nContent-Length: {length}\r\n\r\n"
         packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
-        data = packer.compress(b"".join((head.encode("utf-8", "replace"), *block, b"\r\n\r\n"))) + packer.flush()
+        return self._append(
+            packer.compress(b"".join((head.encode("utf-8", "replace"), *block, b"\r\n\r\n"))) + packer.flush()
+        )
+
+    def _append(self, data: bytes) -> Place:
+        assert self._file is not None
         place = Place(self._name, self._offset)
         with io_errors(self._folder / self._name, "write"):
             # unbuffered: what a killed process wrote is there to be read back

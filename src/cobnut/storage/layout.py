@@ -213,17 +213,28 @@ class CrawlFolder:
         self, now_ms: Callable[[], int], sleep: Callable[[float], None], fill: Callable[[SegmentFolder], Any]
     ) -> SegmentFolder:
         """A segment made by `fill`, which appears whole, named by the UTC second; a taken second waits for the next."""
+        draft = self.draft_segment()
+        try:
+            fill(draft)
+            return self.publish_segment(draft, GENERATED, now_ms, sleep)
+        except BaseException:
+            remove_tree(draft.path)
+            raise
+
+    def draft_segment(self) -> SegmentFolder:
+        """A folder for a segment that nobody sees before `publish_segment` names it."""
         with io_errors(self.segments_path, "create a segment"):
             self.segments_path.mkdir(exist_ok=True)
             draft = SegmentFolder(self.segments_path / temporary_name("segment"))
             draft.path.mkdir()
-        try:
-            fill(draft)
-            draft.set_state(GENERATED)
-            return self._name_segment(draft, now_ms, sleep)
-        except BaseException:
-            remove_tree(draft.path)
-            raise
+        return draft
+
+    def publish_segment(
+        self, draft: SegmentFolder, state: str, now_ms: Callable[[], int], sleep: Callable[[float], None]
+    ) -> SegmentFolder:
+        """Gives a draft its state and its name, the UTC second; a taken second waits for the next."""
+        draft.set_state(state)
+        return self._name_segment(draft, now_ms, sleep)
 
     def _name_segment(
         self, draft: SegmentFolder, now_ms: Callable[[], int], sleep: Callable[[float], None]
