@@ -12,10 +12,12 @@ from cobnut.interop.nutch1.links import Inlink, Inlinks, Outlink
 from cobnut.interop.nutch1.metadata import Metadata
 from cobnut.interop.nutch1.parse import ParseData, ParseText
 from cobnut.interop.nutch1.reading import RECORDS, ValueReader
+from cobnut.interop.nutch1.record import Record
 from cobnut.interop.nutch1.statuses import ParseStatus, ProtocolStatus
 from cobnut.interop.nutch1.webgraph import LinkDatum, Node
 
 __all__ = [
     "RECORDS", "Content", "CrawlDatum", "HostDatum", "Inlink", "Inlinks", "Layout", "LinkDatum", "MapWritable",
-    "Metadata", "Node", "Outlink", "ParseData", "ParseStatus", "ParseText", "ProtocolStatus", "TypedValue", "ValueReader",
+    "Metadata", "Node", "Outlink", "ParseData", "ParseStatus", "ParseText", "ProtocolStatus",
+    "Record", "TypedValue", "ValueReader",
 ]  # fmt: skip

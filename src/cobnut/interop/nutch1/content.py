@@ -14,16 +14,17 @@ import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput, inflate
 from cobnut.interop.hadoop.errors import VersionMismatchError
-from cobnut.interop.hadoop.writable import Writable
-from cobnut.interop.nutch1.layout import Layout, check_version, read_string
+from cobnut.interop.nutch1.layout import Layout, read_string
 from cobnut.interop.nutch1.metadata import Metadata, read_metadata, write_metadata
+from cobnut.interop.nutch1.record import Record, check_version
 
 _NEWEST_COMPRESSED = 2
 
 
-class Content(Writable):
+class Content(Record):
     """One fetched body; `metadata` are the header fields and the crawler's own notes."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.protocol.Content"
     DIR_NAME: ClassVar[str] = "content"
     CUR_VERSION: ClassVar[int] = -1
     """Counted downwards, so that it cannot be taken for the length with which older ones begin."""

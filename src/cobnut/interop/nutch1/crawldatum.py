@@ -16,8 +16,7 @@ from typing import ClassVar, Self
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.errors import FormatError
 from cobnut.interop.hadoop.mapwritable import MapWritable
-from cobnut.interop.hadoop.writable import Writable
-from cobnut.interop.nutch1.layout import check_version, read_flag
+from cobnut.interop.nutch1.record import Record, check_version, read_flag
 
 STATUS_NAMES = {
     0x01: "db_unfetched", 0x02: "db_fetched", 0x03: "db_gone", 0x04: "db_redir_temp", 0x05: "db_redir_perm",
@@ -42,12 +41,13 @@ _BEGIN = struct.Struct(">bqb")
 _NEWEST = 7
 
 
-class CrawlDatum(Writable):
+class CrawlDatum(Record):
     """What is known of a URL; times are ms since 1970, `fetch_interval` is seconds.
 
     In a crawldb `fetch_time` is when the page is due next, in a segment's crawl_fetch when it was fetched.
     """
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.crawl.CrawlDatum"
     CUR_VERSION: ClassVar[int] = _NEWEST
     GENERATE_DIR_NAME: ClassVar[str] = "crawl_generate"
     FETCH_DIR_NAME: ClassVar[str] = "crawl_fetch"
@@ -77,8 +77,7 @@ class CrawlDatum(Writable):
         return DB_MAX < self.status <= FETCH_MAX
 
     @classmethod
-    def of_value(cls, value: bytes) -> Self:
-        """The record that all bytes of *value* make up."""
+    def decode(cls, value: bytes) -> Self:
         # The newest version is nearly all there is: read at one go.
         if len(value) > _WHOLE.size and value[0] == _NEWEST:
             _, status, fetched, retries, interval, score, modified, size = _WHOLE.unpack_from(value)
@@ -112,13 +111,10 @@ class CrawlDatum(Writable):
         signature, metadata = self.signature or b"", self.metadata
         if len(signature) > SIGNATURE_MAX_BYTES:
             raise FormatError(f"a signature of {len(signature)} bytes, and {SIGNATURE_MAX_BYTES} is the most")
-        try:
-            out.buffer += _WHOLE.pack(
-                _NEWEST, self.status, self.fetch_time, self.retries, self.fetch_interval, self.score,
-                self.modified_time, len(signature),
-            )  # fmt: skip
-        except (struct.error, OverflowError) as error:
-            raise FormatError(f"a CrawlDatum with a number that does not fit ({error})") from None
+        out.buffer += _WHOLE.pack(
+            _NEWEST, self.status, self.fetch_time, self.retries, self.fetch_interval, self.score,
+            self.modified_time, len(signature),
+        )  # fmt: skip
         out.buffer += signature
         if metadata:
             out.buffer.append(1)

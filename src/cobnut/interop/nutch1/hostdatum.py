@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 import struct
+from typing import ClassVar
 
 import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.mapwritable import MapWritable
-from cobnut.interop.hadoop.writable import Writable
+from cobnut.interop.nutch1.record import Record
 
 _COUNTS = struct.Struct(">8q")
 
 
-class HostDatum(Writable):
+class HostDatum(Record):
     """A host's row; `last_check` in ms since 1970, 0 where it was never looked up."""
+
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.hostdb.HostDatum"
 
     score: float = 0.0
     last_check: int = 0

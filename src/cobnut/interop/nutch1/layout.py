@@ -98,20 +98,3 @@ def write_string(out: DataOutput, value: str, layout: Layout) -> None:
         out.write_utf8(value)
     else:
         out.write_text(value)
-
-
-def read_flag(data: DataInput) -> bool:
-    """A boolean as it is written: 0 or 1. Anything else is not one, which tells the layouts apart."""
-    at = data.position
-    flag = data.read_unsigned_byte()
-    if flag > 1:
-        raise FormatError(f"a flag of {flag}, which is neither 0 nor 1", offset=at)
-    return flag == 1
-
-
-def check_version(found: int, newest: int, record: str, offset: int, oldest: int = 1) -> None:
-    """A version above *newest* is that of a newer program; one below *oldest* was never written."""
-    if found > newest:
-        raise VersionMismatchError(newest, found, record=record, offset=offset)
-    if found < oldest:
-        raise FormatError(f"a {record} of version {found}, which there never was", offset=offset)

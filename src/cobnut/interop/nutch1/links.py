@@ -7,21 +7,21 @@ layout it lies (`layout`): `read` of whole bytes tries all of them, `read` from 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self
+from typing import ClassVar, Self
 
 import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.mapwritable import MapWritable
-from cobnut.interop.hadoop.writable import Source, Writable
-from cobnut.interop.nutch1.layout import Layout, read_exactly, read_flag, read_string, write_string
-from cobnut.interop.nutch1.metadata import read_size
+from cobnut.interop.hadoop.writable import Source
+from cobnut.interop.nutch1.layout import Layout, read_exactly, read_string, write_string
+from cobnut.interop.nutch1.record import Record, read_flag, read_size
 
 LEAST_LINK_BYTES = {Layout.FLAGGED: 3, Layout.TEXT: 2, Layout.UTF8: 4}
 """The size of a link whose two strings are empty."""
 
 
-class LaidRecord(Writable):
+class LaidRecord(Record):
     """A record whose layout nothing tells."""
 
     @classmethod
@@ -33,9 +33,13 @@ class LaidRecord(Writable):
         """Add the bytes of *layout*; an older one has no room for metadata, which is left out."""
         raise NotImplementedError
 
+    @classmethod
+    def decode(cls, value: bytes) -> Self:
+        return read_exactly(cls.read_as, value, cls.__name__)
+
     def read_fields(self, source: Source) -> None:
         if isinstance(source, bytes | bytearray | memoryview):
-            self._become(read_exactly(self.read_as, bytes(source), type(self).__name__))
+            self._become(self.decode(bytes(source)))
         else:
             super().read_fields(source)
 
@@ -53,6 +57,8 @@ class LaidRecord(Writable):
 class Outlink(LaidRecord):
     """One link of a page; `metadata` is None where there is none."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.parse.Outlink"
+
     to_url: str = ""
     anchor: str = ""
     metadata: MapWritable | None = None
@@ -68,6 +74,8 @@ class Outlink(LaidRecord):
 class Inlink(LaidRecord):
     """One link to a page; `metadata` is None where there is none."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.crawl.Inlink"
+
     from_url: str = ""
     anchor: str = ""
     metadata: MapWritable | None = None
@@ -82,6 +90,8 @@ class Inlink(LaidRecord):
 
 class Inlinks(LaidRecord):
     """All links to a page, in the order in which they lie, which means nothing: equality is that of sets."""
+
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.crawl.Inlinks"
 
     inlinks: list[Inlink] = msgspec.field(default_factory=list)
 

@@ -9,17 +9,19 @@ Not here: typed values (`hadoop.mapwritable`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
-from cobnut.interop.hadoop.errors import FormatError
-from cobnut.interop.hadoop.writable import Writable
 from cobnut.interop.nutch1.layout import Layout, write_string
+from cobnut.interop.nutch1.record import Record, read_size
 
 
-class Metadata(Writable):
+class Metadata(Record):
     """Names with their values; `values` maps each name to all of its values."""
+
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.metadata.Metadata"
 
     values: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
@@ -98,12 +100,3 @@ def write_metadata(out: DataOutput, metadata: Metadata, layout: Layout = Layout.
         out.write_int(len(values))
         for value in values:
             write_string(out, value, layout)
-
-
-def read_size(data: DataInput, least_bytes: int) -> int:
-    """An int that counts what follows: never negative, never more than there is room for."""
-    at = data.position
-    count = data.read_count(least_bytes)
-    if count < 0:
-        raise FormatError(f"a negative count, {count}", offset=at)
-    return count

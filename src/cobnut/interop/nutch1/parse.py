@@ -14,10 +14,10 @@ import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.errors import FormatError
-from cobnut.interop.hadoop.writable import Writable
-from cobnut.interop.nutch1.layout import Layout, check_version, read_string, write_string
+from cobnut.interop.nutch1.layout import Layout, read_string, write_string
 from cobnut.interop.nutch1.links import LEAST_LINK_BYTES, LaidRecord, Outlink
-from cobnut.interop.nutch1.metadata import Metadata, read_metadata, read_pairs, read_size, write_metadata
+from cobnut.interop.nutch1.metadata import Metadata, read_metadata, read_pairs, write_metadata
+from cobnut.interop.nutch1.record import Record, check_version, read_size
 from cobnut.interop.nutch1.statuses import PARSE_SUCCESS, ParseStatus
 
 _TEXT_VERSION = 5
@@ -27,6 +27,7 @@ _TEXT_VERSION = 5
 class ParseData(LaidRecord):
     """What was found in a page; `version` is the one it was read from, and no part of what it is."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.parse.ParseData"
     DIR_NAME: ClassVar[str] = "parse_data"
     CUR_VERSION: ClassVar[int] = 5
 
@@ -84,9 +85,10 @@ class ParseData(LaidRecord):
         self._become(self.read_as(data, Layout.UTF8 if old else Layout.FLAGGED))
 
 
-class ParseText(Writable):
+class ParseText(Record):
     """The text of a page: compressed in version 1, as a Text in version 2."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.parse.ParseText"
     DIR_NAME: ClassVar[str] = "parse_text"
     CUR_VERSION: ClassVar[int] = 2
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.errors import UnknownClassError
 from cobnut.interop.hadoop.mapwritable import register_old, register_record
-from cobnut.interop.hadoop.writable import Writable
 from cobnut.interop.nutch1.content import Content
 from cobnut.interop.nutch1.crawldatum import CrawlDatum
 from cobnut.interop.nutch1.hostdatum import HostDatum
@@ -19,26 +18,18 @@ from cobnut.interop.nutch1.layout import Layout, LayoutReader
 from cobnut.interop.nutch1.links import Inlink, Inlinks, LaidRecord, Outlink
 from cobnut.interop.nutch1.metadata import Metadata
 from cobnut.interop.nutch1.parse import ParseData, ParseText
+from cobnut.interop.nutch1.record import Record
 from cobnut.interop.nutch1.statuses import ParseStatus, ProtocolStatus
 from cobnut.interop.nutch1.webgraph import LinkDatum, Node
 
-RECORDS: dict[str, type[Writable]] = {
-    "org.apache.nutch.crawl.CrawlDatum": CrawlDatum,
-    "org.apache.nutch.crawl.Inlink": Inlink,
-    "org.apache.nutch.crawl.Inlinks": Inlinks,
-    "org.apache.nutch.hostdb.HostDatum": HostDatum,
-    "org.apache.nutch.metadata.Metadata": Metadata,
-    "org.apache.nutch.parse.Outlink": Outlink,
-    "org.apache.nutch.parse.ParseData": ParseData,
-    "org.apache.nutch.parse.ParseStatus": ParseStatus,
-    "org.apache.nutch.parse.ParseText": ParseText,
-    "org.apache.nutch.protocol.Content": Content,
-    "org.apache.nutch.protocol.ProtocolStatus": ProtocolStatus,
-    "org.apache.nutch.scoring.webgraph.LinkDatum": LinkDatum,
-    "org.apache.nutch.scoring.webgraph.Node": Node,
-}
+RECORDS: dict[str, type[Record]] = {
+    record.JAVA_NAME: record
+    for record in (
+        CrawlDatum, Inlink, Inlinks, HostDatum, Metadata, Outlink, ParseData, ParseStatus, ParseText, Content,
+        ProtocolStatus, LinkDatum, Node,
+    )
+}  # fmt: skip
 """The classes by the names that files have for them."""
-CLASS_NAMES = {record: name for name, record in RECORDS.items()}
 
 
 class ValueReader:
@@ -52,27 +43,17 @@ class ValueReader:
         if record is None:
             raise UnknownClassError(f"records of a class that is not known, {class_name}", class_name)
         self.record = record
-        self._read: Callable[[bytes], Writable]
+        self._read: Callable[[bytes], Record] = record.decode
         if issubclass(record, LaidRecord):
             self._read = LayoutReader(record.read_as, record.__name__)
-        elif record is CrawlDatum:
-            self._read = CrawlDatum.of_value
-        else:
-            self._read = self._exactly
 
     @property
     def layout(self) -> Layout | None:
         """The layout the file turned out to have; None where the class needs none, or nothing told it yet."""
         return self._read.layout if isinstance(self._read, LayoutReader) else None
 
-    def __call__(self, value: bytes) -> Writable:
+    def __call__(self, value: bytes) -> Record:
         return self._read(value)
-
-    def _exactly(self, value: bytes) -> Writable:
-        data = DataInput(value)
-        record = self.record.read(data)
-        data.finish(self.record.__name__)
-        return record
 
 
 def _read_old_parse_data(data: DataInput) -> ParseData:
@@ -85,6 +66,7 @@ def _write_old_parse_data(out: DataOutput, value: ParseData) -> None:
     value.write_as(out, Layout.TEXT)
 
 
-for _record in (Content, Metadata, ParseStatus, ParseText, ProtocolStatus):
-    register_record(CLASS_NAMES[_record], _record)
-register_old(CLASS_NAMES[ParseData], _read_old_parse_data, _write_old_parse_data)
+_IN_MAPS: tuple[type[Record], ...] = (Content, Metadata, ParseStatus, ParseText, ProtocolStatus)
+for _record in _IN_MAPS:
+    register_record(_record.JAVA_NAME, _record)
+register_old(ParseData.JAVA_NAME, _read_old_parse_data, _write_old_parse_data)

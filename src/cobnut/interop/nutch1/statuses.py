@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
-from cobnut.interop.hadoop.writable import Writable
-from cobnut.interop.nutch1.layout import check_version
+from cobnut.interop.nutch1.record import Record, check_version
 
 PROTOCOL_NAMES = {
     1: "success", 2: "failed", 10: "proto_not_found", 11: "gone", 12: "moved",
@@ -28,9 +27,10 @@ PARSE_SUCCESS_REDIRECT = 100
 Arguments = list[str | None]
 
 
-class ProtocolStatus(Writable):
+class ProtocolStatus(Record):
     """How a fetch ended: `code` (names in `PROTOCOL_NAMES`), `last_modified` in ms since 1970, `args`."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.protocol.ProtocolStatus"
     CUR_VERSION: ClassVar[int] = 2
 
     code: int = 0
@@ -57,9 +57,10 @@ class ProtocolStatus(Writable):
         out.write_string_array(self.args)
 
 
-class ParseStatus(Writable):
+class ParseStatus(Record):
     """How a parse ended: `major` (names in `PARSE_NAMES`), `minor` (in `PARSE_MINOR_NAMES`), `args`."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.parse.ParseStatus"
     CUR_VERSION: ClassVar[int] = 2
 
     major: int = 0

@@ -10,13 +10,14 @@ from typing import ClassVar
 import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput, float32
-from cobnut.interop.hadoop.writable import Writable
 from cobnut.interop.nutch1.metadata import Metadata, read_metadata, write_metadata
+from cobnut.interop.nutch1.record import Record
 
 
-class LinkDatum(Writable):
+class LinkDatum(Record):
     """One link: the page at its other end, the anchor, a score, when it was seen (ms since 1970), which end this is."""
 
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.scoring.webgraph.LinkDatum"
     INLINK: ClassVar[int] = 1
     OUTLINK: ClassVar[int] = 2
 
@@ -38,8 +39,10 @@ class LinkDatum(Writable):
         out.write_byte(self.link_type)
 
 
-class Node(Writable):
+class Node(Record):
     """A page of the link graph."""
+
+    JAVA_NAME: ClassVar[str] = "org.apache.nutch.scoring.webgraph.Node"
 
     num_inlinks: int = 0
     num_outlinks: int = 0
