@@ -22,8 +22,12 @@ from cobnut.config.checks import disagreements, problem_with
 from cobnut.config.durations import parse_duration
 from cobnut.config.sections import Settings
 from cobnut.errors import CobnutError, InputError, MachineError
+from cobnut.urls.rules import in_folder
 
 SETTINGS_FILE = "cobnut.toml"
+RULE_FILES = ("urls.normalizers", "urls.filters")
+"""Settings that may name rule files, whose paths are relative to the crawl's folder."""
+
 DEFAULT = "default"
 
 
@@ -67,6 +71,8 @@ def load_settings(
         if wrong is not None:
             problems.append(f"{given.key}: {wrong} ({given.origin})")
             continue
+        if given.key in RULE_FILES and crawl_path is not None:
+            value = tuple(in_folder(item, crawl_path.absolute()) for item in value)
         section, _, name = given.key.partition(".")
         values.setdefault(section, {})[name] = value
         origins[given.key] = given.origin

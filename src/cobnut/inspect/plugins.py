@@ -20,8 +20,9 @@ import msgspec
 
 from cobnut.config.checks import value_of
 from cobnut.config.sections import Settings
+from cobnut.errors import CobnutError
 from cobnut.frontier import scoring
-from cobnut.urls import filters, normalizers, plugins
+from cobnut.urls import filters, normalizers, plugins, rules
 
 EXAMPLE = "http://example.org/a?b=1"
 OPIC_SCORE = 1_000_000
@@ -125,7 +126,7 @@ def _parts(kind: Kind, settings: Settings) -> list[Part]:
             found.append(_brought(kind, point, active, settings, hidden=point.name in met))
             met.add(point.name)
     there = {part.name for part in found}
-    found += [_missing(kind, name, active) for name in dict.fromkeys(active) if name not in there]
+    found += [_missing(kind, name, active, settings) for name in dict.fromkeys(active) if name not in there]
     return sorted(found, key=lambda part: (part.order is None, part.order or 0))
 
 
@@ -152,10 +153,27 @@ def _brought(kind: Kind, point: EntryPoint, active: list[str], settings: Setting
     )  # fmt: skip
 
 
-def _missing(kind: Kind, name: str, active: list[str]) -> Part:
+def _missing(kind: Kind, name: str, active: list[str], settings: Settings) -> Part:
+    if kind.group in (filters.ENTRY_POINTS, normalizers.ENTRY_POINTS) and rules.is_rules(name):
+        return _rule_file(kind, name, active, settings)
     return Part(
         kind=kind.name, name=name, setting=kind.setting, active=True, order=_order(name, active), source="missing",
         nutch=None, does="", error=f"named in {kind.setting}, but neither built in nor brought along by a package",
+    )  # fmt: skip
+
+
+def _rule_file(kind: Kind, name: str, active: list[str], settings: Settings) -> Part:
+    error = None
+    try:
+        if kind.group == filters.ENTRY_POINTS:
+            _try_filter(filters.find_filter(name), settings)
+        else:
+            _try_normalizer(normalizers.find_rule(name), settings)
+    except CobnutError as problem:
+        error = problem.line()
+    return Part(
+        kind=kind.name, name=rules.shown_name(name), setting=kind.setting, active=True, order=_order(name, active),
+        source="file", nutch=None, does=name.removeprefix(rules.PREFIX), error=error,
     )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from cobnut.storage.files import (
 )
 from cobnut.storage.generations import CURRENT, MANIFEST, Generation, GenerationStore
 from cobnut.storage.layout import PURGING, SETTINGS_FILE, STATE_FILE, CrawlFolder, SegmentFolder
+from cobnut.urls.rules import FOLDER as RULES_FOLDER
 
 _MARKS_FIRST = (tables.FETCHLIST.name, tables.FETCHED.name, tables.HOSTS.name, tables.PARSED.name)
 _THEN = (tables.LINKS.name, tables.LINKED.name, "warc")
@@ -69,6 +70,10 @@ def back_up(
             for name in (SETTINGS_FILE, PURGING):
                 if (crawl.path / name).exists():
                     copier.copy(crawl.path / name, draft / name)
+            for file in sorted((crawl.path / RULES_FOLDER).glob("*")):
+                if file.is_file():
+                    (draft / RULES_FOLDER).mkdir(exist_ok=True)
+                    copier.copy(file, draft / RULES_FOLDER / file.name)
             held = [(store.path.name, stack.enter_context(version)) for store, version in _current(crawl)]
             for segment, marks in [(s, _marks(s)) for s in crawl.segments()]:
                 _segment(segment, marks, draft / "segments" / segment.name, copier)
@@ -164,7 +169,7 @@ class _Copier:
     def copy(self, source: Path, target: Path) -> None:
         """One file."""
         try:
-            if self.link and source.suffix not in (".gz", ".toml"):
+            if self.link and source.suffix not in (".gz", ".toml", ".txt"):
                 try:
                     os.link(source, target)
                     self.done.linked += 1

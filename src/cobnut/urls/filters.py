@@ -10,6 +10,7 @@ why` prints.
 * `repeat`: no part of the path comes three times in a row (`/x/x/x/`, `/a/b/a/b/a/b/`), nor one segment at every
   second place three times (`/x/1/x/2/x/`): the mark of a link that adds to its own page's path for ever.
 * `scope`: inside what the crawl is about (`Scope`).
+* `rules:FILE`: not refused by a rule file (`urls.rules`).
 * `forgotten`: not among what the crawl was told to forget. It needs no listing: it is asked first, always.
 
 Not here: changing a URL (`normalizers`); budgets per host and pattern (`frontier`).
@@ -22,7 +23,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from cobnut.urls import hosts
+from cobnut.urls import hosts, rules
 from cobnut.urls.nearest import unknown_name
 from cobnut.urls.parse import split
 
@@ -207,6 +208,8 @@ def find_filter(name: str) -> Factory:
     """The filter of this name, ours or a plug-in's. InputError when there is none, naming the nearest."""
     if name in FILTERS:
         return FILTERS[name]
+    if rules.is_rules(name):
+        return lambda _settings, _scope: rules.filter_file(name)
     from cobnut.urls import plugins  # the list of all installed packages is long to read
 
     found = plugins.by_name(ENTRY_POINTS)
@@ -232,12 +235,12 @@ def compile_filter(settings: FilterSettings, scope: Scope) -> Callable[[str], st
 
     What is to be forgotten is refused first, whatever is listed.
     """
-    rules = tuple((name, find_filter(name)(settings, scope)) for name in settings.filters)
+    asked = tuple((rules.shown_name(name), find_filter(name)(settings, scope)) for name in settings.filters)
     if scope.forgotten:
-        rules = ((FORGOTTEN, is_forgotten(scope.forgotten)), *rules)
+        asked = ((FORGOTTEN, is_forgotten(scope.forgotten)), *asked)
 
     def refused_by(url: str) -> str | None:
-        for name, refuses in rules:
+        for name, refuses in asked:
             if refuses(url):
                 return name
         return None

@@ -5,6 +5,8 @@ fragment: that much is always done, because a key has neither. `basic` is conser
 only how a URL is written). All others are guesses that lose something, are off by default, and change only the
 normalised form: what is requested is still the URL as found.
 
+Rule files (`rules:FILE`, `urls.rules`) are normalizers too.
+
 The result is stable: normalising it again changes nothing. A URL for which that cannot be reached is refused.
 
 Not here: which URLs may enter (`filters`).
@@ -16,7 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from cobnut.urls import hosts
+from cobnut.urls import hosts, rules
 from cobnut.urls.nearest import unknown_name
 from cobnut.urls.parse import MAX_HOST_CHARS, MAX_URL_CHARS, clean, is_web, parse, split, without_fragment
 
@@ -156,6 +158,8 @@ def find_rule(name: str) -> Rule:
     """The rule of this name, ours or a plug-in's. InputError when there is none, naming the nearest."""
     if name in RULES:
         return RULES[name]
+    if rules.is_rules(name):
+        return rules.normalizer_file(name)
     from cobnut.urls import plugins  # the list of all installed packages is long to read
 
     found = plugins.by_name(ENTRY_POINTS)
