@@ -14,6 +14,7 @@ Order: Java's is that of its hash table and means nothing; here it is kept, and 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
@@ -50,6 +51,11 @@ NUTCH_IDS = {
     141: IO + "ObjectWritable", 142: NUTCH + "protocol.ProtocolStatus",
 }  # fmt: skip
 """The fixed class ids of Nutch 0.8 and 0.9."""
+_TEXT_ID, _INT_ID = 140, 133
+_INT = struct.Struct(">i")
+_TABLES: dict[bytes, dict[int, str]] = {}
+"""Tables of one class that were seen, by their bytes: nearly every map of a crawldb has the same."""
+_MAX_TABLES = 64
 _HADOOP_NUMBERS = {name: number for number, name in HADOOP_IDS.items()}
 _NUTCH_NUMBERS = {name: number for number, name in NUTCH_IDS.items()}
 
@@ -201,11 +207,62 @@ class MapWritable(Writable):
         _write_hadoop(out, self, 0)
 
 
+def _read_fast(data: DataInput) -> tuple[dict[Key, TypedValue], dict[int, str]] | None:
+    """A map of the common shape, or None for any other and for one that is damaged.
+
+    Common are short Texts as keys, and a table that is empty or was seen before.
+    """
+    buffer, begin = data.buffer, data.position
+    try:
+        at = begin + 1
+        classes: dict[int, str] = {}
+        if buffer[begin]:
+            at = begin + 4 + (buffer[begin + 2] << 8) + buffer[begin + 3]
+            classes = _TABLES[bytes(buffer[begin:at])].copy()
+        entries: dict[Key, TypedValue] = {}
+        (count,) = _INT.unpack_from(buffer, at)
+        if count * 2 > data.end - at:
+            return None
+        at += 4
+        for _ in range(count):
+            if buffer[at] != _TEXT_ID or buffer[at + 1] > 127:
+                return None
+            end = at + 2 + buffer[at + 1]
+            key = str(buffer[at + 2 : end], "utf-8", "replace")
+            number = buffer[end]
+            at = end + 1
+            if number == _TEXT_ID and buffer[at] < 128:
+                end = at + 1 + buffer[at]
+                entries[key] = TypedValue(TEXT, str(buffer[at + 1 : end], "utf-8", "replace"))
+                at = end
+            elif number == _INT_ID:
+                entries[key] = TypedValue(INT, _INT.unpack_from(buffer, at)[0])
+                at += 4
+            else:
+                data.position = at
+                entries[key] = _read_value(data, number, classes, 0)
+                at = data.position
+    except (IndexError, KeyError, struct.error, FormatError):
+        return None
+    if at > data.end:
+        return None
+    data.position = at
+    return entries, classes
+
+
 def _read_hadoop(data: DataInput, depth: int) -> tuple[dict[Key, TypedValue], dict[int, str]]:
+    begin = data.position
+    if not depth:
+        common = _read_fast(data)
+        if common is not None:
+            return common
+        data.position = begin
     classes: dict[int, str] = {}
     for _ in range(_count_of_classes(data)):
         number = data.read_unsigned_byte()
         classes[number] = data.read_utf8()
+    if len(classes) == 1 and len(_TABLES) < _MAX_TABLES:
+        _TABLES[bytes(data.buffer[begin : data.position])] = classes.copy()
     entries: dict[Key, TypedValue] = {}
     for _ in range(_count_of_entries(data)):
         key = _key_of(_read_value(data, data.read_unsigned_byte(), classes, depth), data)

@@ -82,9 +82,15 @@ class CrawlDatum(Record):
         if len(value) > _WHOLE.size and value[0] == _NEWEST:
             _, status, fetched, retries, interval, score, modified, size = _WHOLE.unpack_from(value)
             at = _WHOLE.size + size
-            if at + 1 == len(value) and not value[at]:
-                signature = value[_WHOLE.size : at] if size else None
+            signature = value[_WHOLE.size : at] if size else None
+            left = len(value) - at
+            if left == 1 and not value[at]:
                 return cls(status, fetched, modified, retries, interval, score, signature)
+            if left > 1 and value[at] == 1:
+                data = DataInput(value, at + 1)
+                metadata = MapWritable.read(data)
+                data.finish("CrawlDatum")
+                return cls(status, fetched, modified, retries, interval, score, signature, metadata)
         data = DataInput(value)
         record = cls()
         record._get(data)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.errors import UnknownClassError
-from cobnut.interop.hadoop.mapwritable import register_old, register_record
+from cobnut.interop.hadoop.mapwritable import register, register_old, register_record
 from cobnut.interop.nutch1.content import Content
 from cobnut.interop.nutch1.crawldatum import CrawlDatum
 from cobnut.interop.nutch1.hostdatum import HostDatum
@@ -19,7 +19,7 @@ from cobnut.interop.nutch1.links import Inlink, Inlinks, LaidRecord, Outlink
 from cobnut.interop.nutch1.metadata import Metadata
 from cobnut.interop.nutch1.parse import ParseData, ParseText
 from cobnut.interop.nutch1.record import Record
-from cobnut.interop.nutch1.statuses import ParseStatus, ProtocolStatus
+from cobnut.interop.nutch1.statuses import ParseStatus, ProtocolStatus, read_protocol_status
 from cobnut.interop.nutch1.webgraph import LinkDatum, Node
 
 RECORDS: dict[str, type[Record]] = {
@@ -66,7 +66,8 @@ def _write_old_parse_data(out: DataOutput, value: ParseData) -> None:
     value.write_as(out, Layout.TEXT)
 
 
-_IN_MAPS: tuple[type[Record], ...] = (Content, Metadata, ParseStatus, ParseText, ProtocolStatus)
+_IN_MAPS: tuple[type[Record], ...] = (Content, Metadata, ParseStatus, ParseText)
 for _record in _IN_MAPS:
     register_record(_record.JAVA_NAME, _record)
+register(ProtocolStatus.JAVA_NAME, read_protocol_status, lambda out, value: value.write(out))
 register_old(ParseData.JAVA_NAME, _read_old_parse_data, _write_old_parse_data)

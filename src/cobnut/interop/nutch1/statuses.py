@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
@@ -24,6 +25,7 @@ PARSE_MINOR_NAMES = {
 PROTOCOL_SUCCESS = 1
 PARSE_NOTPARSED, PARSE_SUCCESS, PARSE_FAILED = 0, 1, 2
 PARSE_SUCCESS_REDIRECT = 100
+_PLAIN = struct.Struct(">bbqi")
 Arguments = list[str | None]
 
 
@@ -55,6 +57,16 @@ class ProtocolStatus(Record):
         out.write_byte(self.code)
         out.write_long(self.last_modified)
         out.write_string_array(self.args)
+
+
+def read_protocol_status(data: DataInput) -> ProtocolStatus:
+    """The status next in *data*; nearly all are of version 2 and have no arguments, and are read at one go."""
+    if data.left >= _PLAIN.size:
+        version, code, last_modified, count = _PLAIN.unpack_from(data.buffer, data.position)
+        if version == ProtocolStatus.CUR_VERSION and count == -1:
+            data.position += _PLAIN.size
+            return ProtocolStatus(code, last_modified)
+    return ProtocolStatus.read(data)
 
 
 class ParseStatus(Record):
