@@ -27,12 +27,15 @@ def side_file(path: Path) -> Path:
 
 
 class SideSums:
-    """The checksums beside a file of *size* bytes; `step` is how many bytes each covers, 0 if there are none."""
+    """The checksums beside a file of *size* bytes: `step` is how many bytes each covers, 0 if there are none.
+
+    `least_size`: the file had at least so many bytes when they were made.
+    """
 
     def __init__(self, path: Path, size: int) -> None:
         self.step = 0
+        self.least_size = 0
         self.warning: str | None = None
-        self._sums = b""
         self._fd = -1
         side = side_file(path)
         if not side.is_file():
@@ -51,6 +54,7 @@ class SideSums:
             self.warning = f"{side} is no file of checksums: the file is not checked"
             return
         self.step = step
+        self.least_size = max(covered - 1, 0) * step + (covered > 0)
         if covered * step < size:
             self.warning = f"{side} has no checksums beyond byte {max(covered, 0) * step}: the rest is not checked"
 

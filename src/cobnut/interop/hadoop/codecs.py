@@ -11,6 +11,7 @@ import bz2
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from cobnut.interop.hadoop.data import MAX_INFLATED_BYTES, gzip_as_java
 from cobnut.interop.hadoop.errors import CutError, FormatError, UnknownClassError
@@ -21,78 +22,80 @@ GZIP_CODEC = _PACKAGE + "GzipCodec"
 BZIP2_CODEC = _PACKAGE + "BZip2Codec"
 
 
+class Unpack(Protocol):
+    def __call__(self, data: bytes, most_bytes: int = ..., /) -> bytes: ...
+
+
 @dataclass(frozen=True)
 class Codec:
     """`pack` and `unpack` turn bytes into their packed form and back; `name` is the Java class."""
 
     name: str
     pack: Callable[[bytes], bytes]
-    unpack: Callable[[bytes], bytes]
+    unpack: Unpack
 
 
 def codec_of(name: str, path: str | None = None) -> Codec:
-    """The codec that a file calls *name*; an old file names none and has the default."""
-    unpack_and_pack = _KNOWN.get(name)
-    if unpack_and_pack is None:
+    """The codec that a file calls *name*."""
+    found = _KNOWN.get(name)
+    if found is None:
         known = ", ".join(sorted(known.rpartition(".")[2] for known in _KNOWN))
         raise UnknownClassError(
-            f"it is compressed with {name[:200]}, which is not known here (known are {known})", name, path=path
+            f"it is compressed with {name[:200]!r}, which is not known here (known are {known})", name, path=path
         )
-    unpack, pack = unpack_and_pack
-    return Codec(name, pack, unpack)
+    return Codec(name, *found)
 
 
-def _inflate_zlib(data: bytes) -> bytes:
-    return _whole(data, zlib.decompressobj(15), zlib.error)
+class _Machine(Protocol):
+    """What unpacks a stream step by step: of zlib or of bz2."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, most: int, /) -> bytes: ...
 
 
-def _inflate_gzip(data: bytes) -> bytes:
-    """All members of a gzip stream, one after the other."""
-    parts: list[bytes] = []
-    left = MAX_INFLATED_BYTES
-    while data or not parts:
-        machine = zlib.decompressobj(31)
-        parts.append(_whole(data, machine, zlib.error, left))
-        left -= len(parts[-1])
-        data = machine.unused_data
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _inflate_bzip2(data: bytes) -> bytes:
-    parts: list[bytes] = []
-    left = MAX_INFLATED_BYTES
-    while data or not parts:
-        machine = bz2.BZ2Decompressor()
-        try:
-            plain = machine.decompress(data, left + 1)
-        except (OSError, ValueError, EOFError) as error:
-            raise FormatError(f"a compressed value that cannot be read ({error})") from None
-        if len(plain) > left:
-            raise FormatError(f"a compressed value of more than {MAX_INFLATED_BYTES} bytes")
-        if not machine.eof:
-            raise CutError("a compressed value that is cut")
-        parts.append(plain)
-        left -= len(plain)
-        data = machine.unused_data
-    return b"".join(parts)
-
-
-def _whole(data: bytes, machine: zlib._Decompress, damage: type[Exception], limit: int = MAX_INFLATED_BYTES) -> bytes:
-    """What *machine* makes of *data*: a stream that has ended, of at most *limit* bytes."""
+def _stream(data: bytes, machine: _Machine, most_bytes: int) -> bytes:
+    """What *machine* makes of *data*: a stream that has ended, and has at most *most_bytes*."""
     try:
-        plain = machine.decompress(data, limit + 1)
-    except damage as error:
+        plain = machine.decompress(data, most_bytes + 1)
+    except (zlib.error, OSError, ValueError) as error:
         raise FormatError(f"a compressed value that cannot be read ({error})") from None
-    if len(plain) > limit:
-        raise FormatError(f"a compressed value of more than {MAX_INFLATED_BYTES} bytes")
+    if len(plain) > most_bytes:
+        raise FormatError(f"a compressed value of more than {most_bytes} bytes")
     if not machine.eof:
         raise CutError("a compressed value that is cut")
     return plain
 
 
-_KNOWN: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
-    DEFAULT_CODEC: (_inflate_zlib, zlib.compress),
-    _PACKAGE + "DeflateCodec": (_inflate_zlib, zlib.compress),
-    GZIP_CODEC: (_inflate_gzip, gzip_as_java),
-    BZIP2_CODEC: (_inflate_bzip2, bz2.compress),
+def _members(data: bytes, new_machine: Callable[[], _Machine], most_bytes: int) -> bytes:
+    """All streams that follow each other in *data*."""
+    parts: list[bytes] = []
+    left = most_bytes
+    while data or not parts:
+        machine = new_machine()
+        parts.append(_stream(data, machine, left))
+        left -= len(parts[-1])
+        data = machine.unused_data
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _unpack_zlib(data: bytes, most_bytes: int = MAX_INFLATED_BYTES) -> bytes:
+    return _stream(data, zlib.decompressobj(15), most_bytes)
+
+
+def _unpack_gzip(data: bytes, most_bytes: int = MAX_INFLATED_BYTES) -> bytes:
+    return _members(data, lambda: zlib.decompressobj(31), most_bytes)
+
+
+def _unpack_bzip2(data: bytes, most_bytes: int = MAX_INFLATED_BYTES) -> bytes:
+    return _members(data, bz2.BZ2Decompressor, most_bytes)
+
+
+_KNOWN: dict[str, tuple[Callable[[bytes], bytes], Unpack]] = {
+    DEFAULT_CODEC: (zlib.compress, _unpack_zlib),
+    _PACKAGE + "DeflateCodec": (zlib.compress, _unpack_zlib),
+    GZIP_CODEC: (gzip_as_java, _unpack_gzip),
+    BZIP2_CODEC: (bz2.compress, _unpack_bzip2),
 }

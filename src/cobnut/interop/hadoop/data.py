@@ -179,16 +179,29 @@ class DataOutput:
         self.buffer.append(1 if value else 0)
 
     def write_short(self, value: int) -> None:
-        self.buffer += _SHORT.pack(value)
+        try:
+            self.buffer += _SHORT.pack(value)
+        except struct.error:
+            raise _too_large(value, 16) from None
 
     def write_int(self, value: int) -> None:
-        self.buffer += _INT.pack(value)
+        try:
+            self.buffer += _INT.pack(value)
+        except struct.error:
+            raise _too_large(value, 32) from None
 
     def write_long(self, value: int) -> None:
-        self.buffer += _LONG.pack(value)
+        try:
+            self.buffer += _LONG.pack(value)
+        except struct.error:
+            raise _too_large(value, 64) from None
 
     def write_float(self, value: float) -> None:
-        self.buffer += _FLOAT.pack(value)
+        """A number that is too large for 32 bits becomes infinite, as a cast in Java makes it."""
+        try:
+            self.buffer += _FLOAT.pack(value)
+        except OverflowError:
+            self.buffer += _FLOAT.pack(float32(value))
 
     def write_double(self, value: float) -> None:
         self.buffer += _DOUBLE.pack(value)
@@ -197,6 +210,8 @@ class DataOutput:
         if -112 <= value <= 127:
             self.buffer.append(value & 0xFF)
             return
+        if not -(1 << 63) <= value < 1 << 63:
+            raise _too_large(value, 64)
         marker = -112
         if value < 0:
             value, marker = ~value, -120
@@ -253,6 +268,11 @@ class DataOutput:
             self.write_compressed_string(value)
 
 
+def _too_large(value: int, bits: int) -> FormatError:
+    """The error for an integer that its field cannot hold."""
+    return FormatError(f"{value} does not fit {bits} bits")
+
+
 def float_bits(value: float) -> int:
     """The 32-bit pattern of *value*, as Java's `floatToIntBits` gives it (signed)."""
     return int(_INT.unpack(_FLOAT.pack(value))[0])
@@ -276,12 +296,9 @@ def encode_text(value: str) -> bytes:
     try:
         return value.encode("utf-8")
     except UnicodeEncodeError:
-        return (
-            value.encode("utf-16-be", "surrogatepass")
-            .decode("utf-16-be", "replace")
-            .replace("\ufffd", "?")
-            .encode("utf-8")
-        )
+        # two halves that stand side by side are one character for Java
+        joined = value.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
+        return joined.encode("utf-8", "replace")
 
 
 def encode_modified(value: str) -> bytes:

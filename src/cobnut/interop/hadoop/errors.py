@@ -6,7 +6,7 @@ bytes in memory has no file, and whoever knows it (`in_file`) adds it.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from cobnut.errors import DataError
 
@@ -32,6 +32,16 @@ class FormatError(DataError):
         self.where = f"{path}, byte {self.offset}"
         self.args = (self.line(),)
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes, whatever their constructors take."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[FormatError], args: tuple[Any, ...], state: dict[str, Any]) -> FormatError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class CutError(FormatError):

@@ -25,6 +25,8 @@ from cobnut.storage.files import cannot_read, io_errors
 
 DATA, INDEX = "data", "index"
 INDEX_INTERVAL = 128
+MAX_INDEX_BYTES = 1 << 28
+"""So many bytes of keys of an index are held in memory; what it says beyond is not used."""
 Order = Callable[[bytes], Any]
 
 
@@ -89,6 +91,11 @@ class _FolderReader:
     @property
     def skipped(self) -> list[Skipped]:
         return self.data.skipped
+
+    @property
+    def ascends(self) -> bool:
+        """False once keys were met that do not: then only reading everything finds all records of a key."""
+        return self._ascends
 
     def __enter__(self) -> Self:
         return self
@@ -155,6 +162,7 @@ class _FolderReader:
             return [], []
         keys: list[Any] = []
         positions: list[int] = []
+        held = 0
         try:
             with SequenceFileReader(path, check_crc=self._check_crc) as index:
                 self.warnings += index.warnings
@@ -166,6 +174,10 @@ class _FolderReader:
                         break
                     if keys and key < keys[-1]:
                         self._warn_order(position)
+                        break
+                    held += len(record.key)
+                    if held > MAX_INDEX_BYTES:
+                        self.warnings.append(f"{path} holds more than {MAX_INDEX_BYTES} bytes: the rest is not used")
                         break
                     keys.append(key)
                     positions.append(position)

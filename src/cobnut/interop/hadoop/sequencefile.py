@@ -14,13 +14,13 @@ Not here: what keys and values mean (`nutch07`, `nutch1`); looking up a key (`ma
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from cobnut.interop.hadoop.codecs import codec_of
+from cobnut.interop.hadoop.codecs import Codec, codec_of
 from cobnut.interop.hadoop.data import MAX_INFLATED_BYTES, DataInput
 from cobnut.interop.hadoop.errors import CutError, FormatError
 from cobnut.interop.hadoop.header import MAX_HEADER_BYTES, SYNC_BYTES, Compression, Header, parse_header
@@ -33,6 +33,8 @@ MAX_RECORD_BYTES = MAX_INFLATED_BYTES
 """A record that says it is longer is taken for damage."""
 MAX_SKIPPED = 10_000
 """So many stretches of damage are listed one by one; the last entry stands for all the rest."""
+MAX_BLOCK_RECORDS = 1 << 22
+_WRONG_SUM = "the bytes are not those that were written: their checksum differs"
 _LENGTHS = struct.Struct(">ii")
 _MARKER_BYTES = len(ESCAPE) + SYNC_BYTES
 
@@ -83,6 +85,7 @@ class SequenceFileReader:
         self.path = Path(path)
         self.skipped: list[Skipped] = []
         self.warnings: list[str] = []
+        self._known_damage: set[int] = set()
         self._file = RawFile(self.path, check_crc)
         try:
             self.header = _header(self._file)
@@ -156,17 +159,26 @@ class SequenceFileReader:
         return found is not None
 
     def records(self) -> Iterator[RawRecord]:
-        """All records from where `seek` left the reader, by default from the first."""
+        """All records from where `seek` said, by default from the first; calling it again begins there again."""
         window = Window(self._file, self._next, self.header.sync)
         if self.header.compression == "block":
             return self._in_blocks(window, self._next)
         return self._one_by_one(window, self._next)
 
     def _skip(self, start: int, end: int, reason: str) -> None:
+        if start in self._known_damage:
+            return
         if len(self.skipped) < MAX_SKIPPED:
+            self._known_damage.add(start)
             self.skipped.append(Skipped(start, end, reason))
-        else:
+        elif end > self.skipped[-1].end:
             self.skipped[-1] = Skipped(self.skipped[-1].start, end, "more damage than is listed one by one")
+
+    def _end(self, window: Window) -> None:
+        """The file has been read to its end: is that the end it had when it was written?"""
+        sums = self._file.sums
+        if sums is not None and sums.least_size > window.file_size:
+            self._skip(window.file_size, sums.least_size, "the file is shorter than when it was written")
 
     def _resume(self, window: Window, at: int, reason: str) -> int:
         """Where to go on after damage at *at*: the next marker, or the end."""
@@ -206,6 +218,7 @@ class SequenceFileReader:
             else:
                 found = self._slow(window, at)
                 if found is None:
+                    self._end(window)
                     return
                 if found != at:
                     at, back = found, 0
@@ -224,13 +237,15 @@ class SequenceFileReader:
                 self._skip(at, window.file_size, "the file ends within the lengths of a record")
                 return None
             return self._resume(window, at, "no record ends where the next sync marker begins")
-        if window.damage(at, at + 8) is not None:
-            return self._resume(window, at, "the bytes are not those that were written: their checksum differs")
+        if window.damaged(at + 8):
+            return self._resume(window, at, _WRONG_SUM)
         length: int
         key_length: int
         length, key_length = _LENGTHS.unpack(window.bytes_at(at, at + 8))
         if length == -1 and self.header.sync:
-            return self._resume(window, at, "a sync marker that is not the one of this file")
+            cut = window.file_size - at < _MARKER_BYTES
+            what = "the file ends within a sync marker" if cut else "a sync marker that is not the one of this file"
+            return self._resume(window, at, what)
         if not 0 <= key_length <= length:
             return self._resume(window, at, f"a record of {length} bytes with a key of {key_length}")
         if length > MAX_RECORD_BYTES:
@@ -241,13 +256,14 @@ class SequenceFileReader:
             return self._resume(window, at, f"a record of {length} bytes, and {left} are left in the file")
         if not window.reach(at, end):
             return self._resume(window, at, f"a record of {length} bytes that would run over a sync marker")
-        if window.damage(at, end) is not None:
-            self._skip(at, end, "the bytes are not those that were written: their checksum differs")
+        if window.damaged(end):
+            self._skip(at, end, _WRONG_SUM)
             return end
         return at
 
     def _in_blocks(self, window: Window, at: int) -> Iterator[RawRecord]:
-        new = tuple.__new__
+        new, codec = tuple.__new__, self._codec
+        assert codec is not None, "a header says both or none"
         while at < window.file_size:
             window.settle(at)
             reached = window.reach(at, at + _MARKER_BYTES)
@@ -258,13 +274,14 @@ class SequenceFileReader:
             window.settle(at + 1)
             try:
                 end, buffers = self._block(window, at)
-                records = _unpack_block(buffers, self._codec.unpack if self._codec is not None else bytes)
+                records = _unpack_block(buffers, codec)
             except FormatError as error:
                 at = self._resume(window, at, error.what)
                 continue
             for key, value in records:
                 yield new(RawRecord, (at, key, value))
             at = end
+        self._end(window)
 
     def _block(self, window: Window, at: int) -> tuple[int, tuple[int, list[bytes]]]:
         """Where the block at *at* ends, how many records it says it has, and its four packed buffers."""
@@ -275,7 +292,7 @@ class SequenceFileReader:
             return source.read_vint(), cursor + source.position
 
         count, cursor = vint(at + _MARKER_BYTES)
-        if count < 0:
+        if not 0 <= count <= MAX_BLOCK_RECORDS:
             raise FormatError(f"a block of {count} records")
         buffers: list[bytes] = []
         for _ in range(4):
@@ -288,19 +305,19 @@ class SequenceFileReader:
                 raise FormatError(f"a part of a block of {length} bytes that would run over a sync marker")
             buffers.append(window.bytes_at(cursor, cursor + length))
             cursor += length
-        if window.damage(at, cursor) is not None:
-            raise FormatError("the bytes are not those that were written: their checksum differs")
+        if window.damaged(cursor):
+            raise FormatError(_WRONG_SUM)
         return cursor, (count, buffers)
 
 
-def _unpack_block(block: tuple[int, list[bytes]], unpack: Callable[[bytes], bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _unpack_block(block: tuple[int, list[bytes]], codec: Codec) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of a block, all checked before the first is given."""
-    count, (key_lengths, keys, value_lengths, values) = block
-    return zip(
-        _cut(unpack(keys), _vints(unpack(key_lengths), count)),
-        _cut(unpack(values), _vints(unpack(value_lengths), count)),
-        strict=True,
-    )
+    count, (key_lengths, packed_keys, value_lengths, packed_values) = block
+    most_lengths = 5 * count
+    keys = _cut(codec.unpack(packed_keys), _vints(codec.unpack(key_lengths, most_lengths), count))
+    most_values = MAX_RECORD_BYTES - sum(map(len, keys))
+    values = _cut(codec.unpack(packed_values, most_values), _vints(codec.unpack(value_lengths, most_lengths), count))
+    return zip(keys, values, strict=True)
 
 
 def _vints(data: bytes, count: int) -> list[int]:

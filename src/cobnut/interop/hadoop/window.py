@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import deque
 from pathlib import Path
 
 from cobnut.interop.hadoop.checksums import SideSums
@@ -75,15 +76,15 @@ class Window:
         step = file.sums.step if file.sums is not None else 0
         # a checksum needs its whole stretch
         self.start = self.end = at - at % step if step else at
-        self.wrong: list[tuple[int, int]] = []
+        self.wrong: deque[tuple[int, int]] = deque()
         self.marker: int | None = None
-        self.settle(at)
 
     def settle(self, at: int) -> None:
-        """Go on at *at*: find the marker that stands there or next, forget damage that was passed."""
-        if self.wrong:
-            self.wrong = [stretch for stretch in self.wrong if stretch[1] > at]
-        if self._sync and (self.marker is None or self.marker < at):
+        """Go on at *at*, not before where it was: forget damage that was passed, and find the next marker."""
+        while self.wrong and self.wrong[0][1] <= at:
+            self.wrong.popleft()
+        # without a marker there is none in all that is held
+        if self.marker is not None and self.marker < at:
             self._find(at)
 
     def _find(self, at: int) -> None:
@@ -127,12 +128,9 @@ class Window:
                 return False
         return self.marker is None or self.marker >= end
 
-    def damage(self, at: int, end: int) -> tuple[int, int] | None:
-        """The first stretch that fails its checksum and touches the bytes from *at* to *end*."""
-        for stretch in self.wrong:
-            if stretch[0] < end and stretch[1] > at:
-                return stretch
-        return None
+    def damaged(self, end: int) -> bool:
+        """Does any byte from where the window was settled to *end* fail its checksum?"""
+        return bool(self.wrong) and self.wrong[0][0] < end
 
     def bytes_at(self, at: int, end: int) -> bytes:
         return self.data[at - self.start : end - self.start]
