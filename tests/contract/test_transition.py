@@ -32,14 +32,22 @@ answers = st.builds(
     Answer, **PLACE, url=st.just("asked"), outcome=st.sampled_from(sorted(OUTCOMES)), reason=ANY_REASON,
     fetched_at=TIMES, depth=DEPTHS, parse_status=st.sampled_from([None, "ok", "ok", "failed", "skipped"]),
     parse_reason=ANY_REASON, noindex=st.sampled_from([None, False, True]), outlink_count=COUNTS, signature=SIGNATURES,
+    last_modified_at=st.none() | TIMES | st.integers(-(10**12), 10**12), score=SCORES,
 )  # fmt: skip
-targets = st.builds(Target, **PLACE, url=st.sampled_from([None, "linked"]), depth=DEPTHS, contribution=SCORES)
+targets = st.builds(
+    Target,
+    **PLACE,
+    url=st.sampled_from([None, "linked"]),
+    depth=DEPTHS,
+    contribution=SCORES,
+    changed_at=st.none() | TIMES,
+)
 cases = st.tuples(st.none() | olds, st.none() | answers, st.none() | targets).filter(any)
 rules = st.builds(
     Rules, now_ms=TIMES, interval_s=st.integers(1, 10**7), min_interval_s=st.sampled_from([0, 60, 3_600]),
     max_interval_s=st.sampled_from([60, 86_400, 90 * 86_400]), grow=st.sampled_from([1.0, 1.4, 1.1]),
     shrink=st.sampled_from([1.0, 0.8, 0.3]), gone_grow=st.sampled_from([1.0, 1.5]), retry_max=st.integers(1, 4),
-    retry_delay_s=st.integers(0, 10**6),
+    retry_delay_s=st.integers(0, 10**6), sync=st.booleans(), sync_rate=st.sampled_from([0.0, 0.3, 0.5, 1.0]),
 )  # fmt: skip
 
 
@@ -67,25 +75,45 @@ def with_key(number, known):
     return {**msgspec.structs.asdict(known), "url_key": f"k{number:05d}", "host": f"h{number}", "bucket": number}
 
 
-def inputs_for(batch, rule):
+def paces_of(number, rule):
+    """Every third host and every second media type has a pace of its own: its rows, and the rules it makes."""
+    rows = []
+    if number % 3 == 0:
+        rows.append({"kind": "host", "name": f"h{number}", "interval_s": 7_000, "max_interval_s": 50_000})
+        rule = msgspec.structs.replace(rule, interval_s=7_000, max_interval_s=50_000)
+    if number % 3 == 1:
+        rows.append({"kind": "host", "name": f"h{number}", "min_interval_s": 4_000})
+        rule = msgspec.structs.replace(rule, min_interval_s=4_000)
+    if number % 2 == 0:
+        rows.append({"kind": "media_type", "name": f"text/{number}", "grow": 2.0, "shrink": 0.5})
+        rule = msgspec.structs.replace(rule, grow=2.0, shrink=0.5)
+    return rows, rule
+
+
+def inputs_for(batch, rule, own_pace=False):
     found = {"crawldb": [], "answers": [], "targets": []}
     for number, (old, answer, target) in enumerate(batch):
         if old is not None:
             found["crawldb"].append(with_key(number, old))
         if answer is not None:
-            found["answers"].append(with_key(number, answer))
+            found["answers"].append({**with_key(number, answer), "media_type": f"text/{number}"})
         if target is not None:
             found["targets"].append(with_key(number, target))
+    own = [row for number in range(len(batch)) for row in paces_of(number, rule)[0]] if own_pace else []
     return {
         "crawldb": rows_of(STEP.columns, found["crawldb"]),
         "answers": rows_of(updatedb.ANSWERS, found["answers"]),
         "targets": rows_of(updatedb.ADMITTED, found["targets"]),
+        "paces": rows_of(updatedb.PACES, own),
         "params": rows_of(updatedb.PARAMS, [msgspec.structs.asdict(rule)]),
     }
 
 
-def by_function(batch, rule):
-    return [with_key(number, transition(*case, rule)) for number, case in enumerate(batch)]
+def by_function(batch, rule, own_pace=False):
+    return [
+        with_key(number, transition(*case, paces_of(number, rule)[1] if own_pace else rule))
+        for number, case in enumerate(batch)
+    ]
 
 
 def by_sql(session, inputs):
@@ -100,6 +128,12 @@ def by_sql(session, inputs):
 @example(batch=[(NO_INTERVAL, CHANGED, None)], rule=SHRINKING)
 def test_sql_is_the_function(duck, batch, rule):
     assert by_sql(duck, inputs_for(batch, rule)) == by_function(batch, rule)
+
+
+@settings(max_examples=100, deadline=None)
+@given(batch=st.lists(cases, min_size=1, max_size=60), rule=rules)
+def test_sql_is_the_function_where_hosts_and_media_types_have_their_own_pace(duck, batch, rule):
+    assert by_sql(duck, inputs_for(batch, rule, own_pace=True)) == by_function(batch, rule, own_pace=True)
 
 
 def every_case():
@@ -166,13 +200,18 @@ def test_what_holds_for_every_row(case, rule):
     row = transition(old, answer, target, rule)
     assert row.retries >= 0
     assert row.interval_s > 0 or row.fixed_interval_s == 0
-    assert row.score - (old.score if old else 0) == (target.contribution if target else 0)
+    known = old.score if old else answer.score if answer and not target else 0
+    assert row.score - known == (target.contribution if target else 0)
     if old is not None:
         assert row.depth <= old.depth
         assert row.url == old.url
     if answer is None and old is not None:
-        kept = msgspec.structs.replace(row, score=old.score, depth=old.depth, interval_s=old.interval_s)
-        assert kept == old, "a link changes nothing but score and depth"
+        listed = target is not None and target.changed_at is not None
+        assert row.due_at == old.due_at or (listed and row.due_at == rule.now_ms < old.due_at)
+        kept = msgspec.structs.replace(
+            row, score=old.score, depth=old.depth, interval_s=old.interval_s, due_at=old.due_at
+        )
+        assert kept == old, "a link changes nothing but score and depth, and a list the next visit"
     if answer is not None and answer.outcome in ("gone", "denied", "retry"):
         assert row.signature == (old.signature if old else None)
         assert row.fetched_at == (old.fetched_at if old else None)

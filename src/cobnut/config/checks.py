@@ -66,6 +66,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "db.retry_max": (0, 1_000_000),
     "db.retry_delay_s": (0, _LONGEST_S),
     "db.gone_factor": (1, 1_000),
+    "db.sync_delta_rate": (0, 1),
     "generate.top_n": (-1, 1e12),
     "generate.max_per_host": (-1, 1e12),
     "generate.num_fetchers": (0, 65_536),
@@ -229,6 +230,18 @@ def _net(value: str) -> None:
     parse_net(value)
 
 
+def _host_schedule(value: str) -> None:
+    from cobnut.config.schedules import parse_host_schedule
+
+    parse_host_schedule(value)
+
+
+def _media_type_schedule(value: str) -> None:
+    from cobnut.config.schedules import parse_media_type_schedule
+
+    parse_media_type_schedule(value)
+
+
 _FORMS: dict[str, Callable[[str], str | None]] = {
     "fetcher.agent_name": _agent_name,
     "fetcher.agent_version": _version,
@@ -240,6 +253,8 @@ _FORMS: dict[str, Callable[[str], str | None]] = {
     "fetcher.resolve": _resolve,
     "fetcher.allow_net": _net,
     "fetcher.nameservers": _nameserver,
+    "db.host_schedules": _host_schedule,
+    "db.media_type_schedules": _media_type_schedule,
     "serve.hosts": _host_pattern,
     "serve.basic_auth": _login,
     "serve.api_keys": _api_key,

@@ -101,6 +101,10 @@ class DbSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retry_max: int = 3
     retry_delay_s: int = 86_400
     gone_factor: float = 1.5
+    sync_delta: bool = False
+    sync_delta_rate: float = 0.3
+    host_schedules: tuple[str, ...] = ()
+    media_type_schedules: tuple[str, ...] = ()
 
 
 class GenerateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -263,6 +267,10 @@ DOCS: dict[str, str] = {
     "db.retry_max": "Failed tries after which a page counts as gone.",
     "db.retry_delay_s": "Time to the next try after a failure.",
     "db.gone_factor": "The interval of a page that is gone grows by this factor.",
+    "db.sync_delta": "The adaptive schedule waits at least as long as a page has not changed, and counts from between then and now.",
+    "db.sync_delta_rate": "Share of that time by which the next visit comes earlier.",
+    "db.host_schedules": "Intervals of single hosts: `news.example.org interval=1h min=10m max=1d`.",
+    "db.media_type_schedules": "Growth of the interval by media type: `application/pdf increase=0.8 decrease=0.1`.",
     "generate.top_n": "Most URLs in a fetchlist, best score first; -1 is all that are due.",
     "generate.max_per_host": "Most URLs of one host in a fetchlist; -1 is without limit.",
     "generate.num_fetchers": "Parts of a fetchlist; 0 is one per fetch process.",

@@ -66,6 +66,7 @@ def generate(
                     "begun_ms": 0 if begun_ms is None else begun_ms,
                     "refresh": refresh,
                     "early_permille": generate_stage.EARLY_PERMILLE,
+                    "farthest_ms": 1000 * _farthest_s(settings),
                     "min_score": round(settings.generate.min_score * MICRO),
                     "max_per_host": per_host if per_host >= 0 else generate_stage.NO_LIMIT,
                     "top_n": limit if limit >= 0 else generate_stage.NO_LIMIT,
@@ -125,6 +126,15 @@ def _asked_in_full(crawl: CrawlFolder, top: pa.Table) -> pa.Table:
         place = top.schema.get_field_index(name)
         top = top.set_column(place, top.schema.field(name), pc.if_else(asked, top.column(name), None))
     return top
+
+
+def _farthest_s(settings: Settings) -> int:
+    """The longest time that any rule puts a visit off; a seed's fixed interval may be longer."""
+    from cobnut.config.schedules import parse_host_schedule
+
+    db = settings.db
+    of_hosts = (parse_host_schedule(text).max_interval_s or 0 for text in db.host_schedules)
+    return max(db.max_interval_s, db.retry_delay_s, *of_hosts)
 
 
 def _cores() -> int:

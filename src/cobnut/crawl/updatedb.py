@@ -16,12 +16,13 @@ from cobnut.errors import DataError, InputError
 from cobnut.frontier.admission import refusal
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
+from cobnut.records.columns import pa_schema
 from cobnut.stages import updatedb as updatedb_stage
 from cobnut.storage.layout import PARSED, CrawlFolder, SegmentFolder
 from cobnut.storage.tables import read_files
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 def updatedb(
@@ -92,7 +93,10 @@ def _update_one(
             crawl,
             updatedb_stage.STAGE,
             segments=[segment],
-            given={"refetched": pa.table({"url_key": pa.array(_refetched(segment), pa.string())})},
+            given={
+                "refetched": pa.table({"url_key": pa.array(_refetched(segment), pa.string())}),
+                "paces": _paces(settings),
+            },
             params={
                 "now_ms": clock.now_ms(),
                 "interval_s": db.interval_s,
@@ -103,6 +107,8 @@ def _update_one(
                 "gone_grow": db.gone_factor,
                 "retry_max": db.retry_max,
                 "retry_delay_s": db.retry_delay_s,
+                "sync": db.sync_delta and adaptive,
+                "sync_rate": db.sync_delta_rate,
             },
             context=updatedb_stage.UpdateContext(refusal(crawl, settings, segment)),
             manifest={
@@ -123,6 +129,31 @@ def _update_one(
     report.counts["crawldb"] = rows
     _add(report.left_out, refused)
     report.messages += outcome.messages
+
+
+def _paces(settings: Settings) -> pa.Table:
+    """What differs for single hosts and media types; of two entries for one name the later holds."""
+    import pyarrow as pa
+
+    from cobnut.config.schedules import parse_host_schedule, parse_media_type_schedule
+
+    empty = dict.fromkeys(column.name for column in updatedb_stage.PACES)
+    rows: dict[tuple[str, str], dict[str, object]] = {}
+    for text in settings.db.host_schedules:
+        host = parse_host_schedule(text)
+        rows["host", host.host] = {
+            **empty, "kind": "host", "name": host.host, "interval_s": host.interval_s,
+            "min_interval_s": host.min_interval_s, "max_interval_s": host.max_interval_s,
+        }  # fmt: skip
+    if settings.db.schedule == "adaptive":
+        for text in settings.db.media_type_schedules:
+            kind = parse_media_type_schedule(text)
+            rows["media_type", kind.media_type] = {
+                **empty, "kind": "media_type", "name": kind.media_type,
+                "grow": None if kind.increase is None else 1.0 + kind.increase,
+                "shrink": None if kind.decrease is None else 1.0 - kind.decrease,
+            }  # fmt: skip
+    return pa.Table.from_pylist(list(rows.values()), schema=pa_schema(updatedb_stage.PACES))
 
 
 def _refetched(segment: SegmentFolder) -> list[str]:

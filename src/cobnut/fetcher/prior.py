@@ -23,6 +23,7 @@ from cobnut.fetcher.run import Run
 from cobnut.fetcher.task import Origin, Task
 from cobnut.records.catalogue import FETCHLIST
 from cobnut.storage.parts import part_name
+from cobnut.text.dates import past_ms
 from cobnut.urls.filters import FORGOTTEN
 from cobnut.urls.hosts import bucket_of, host_of
 from cobnut.urls.keys import key_to_url
@@ -140,7 +141,8 @@ def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
         forms.key, response.url, forms.host, forms.bucket, verdict.outcome, verdict.reason, status,
         kept_headers(headers), response.at_ms, None, len(response.body), response.truncated is not None,
         target.url if target is not None else None, target.key if target is not None else None, digest,
-        headers.get("etag"), headers.get("last-modified"), None, found.place.file, found.place.offset,
+        headers.get("etag"), headers.get("last-modified"), past_ms(headers.get("last-modified"), response.at_ms), None,
+        found.place.file, found.place.offset,
         response.address, response.score, response.depth, response.hop_from, response.had_condition,
     )  # fmt: skip
 

@@ -56,6 +56,7 @@ class FetchedRow(NamedTuple):
     digest: bytes | None
     etag: str | None
     last_modified: str | None
+    last_modified_at: int | None
     retry_after_s: int | None
     warc_file: str | None
     warc_offset: int | None

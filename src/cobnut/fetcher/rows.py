@@ -11,6 +11,7 @@ from cobnut.fetcher.answer import KEPT_HEADERS, Answer, now_ms, retry_after_s
 from cobnut.fetcher.outcome import Verdict
 from cobnut.fetcher.results import FetchedRow
 from cobnut.fetcher.task import Task
+from cobnut.text.dates import past_ms
 
 
 def fetched_row(
@@ -31,6 +32,7 @@ def fetched_row(
         redirect_url, redirect_key,
         answer.digest if answer is not None else None,
         headers.get("etag"), headers.get("last-modified"),
+        past_ms(headers.get("last-modified"), task.started_at_ms or now_ms()),
         retry_after_s(headers.get("retry-after"), now_ms() / 1000),
         place.file if place is not None else None,
         place.offset if place is not None else None,

@@ -8,16 +8,17 @@ a contract test holds the two together. The states and most of the rules are tho
 counts only when a second visit on another day agrees; a failure of the host neither costs the page a try nor takes back
 what is known of it; 410 and robots.txt need no second visit.
 
-Not here: which URLs may enter (`urls.filters`), which are fetched (`stages.generate`), scores of links (`parsers`).
+Not here: the schedules (`frontier.schedule`), which URLs may enter (`urls.filters`), which are fetched
+(`stages.generate`), scores of links (`parsers`).
 """
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import msgspec
 
+from cobnut.frontier.schedule import Pace, Visit, after_failure, after_gone, after_success
 from cobnut.records.outcomes import (
     FETCHED,
     GONE,
@@ -35,6 +36,7 @@ HOST_REASONS = frozenset({
 """Reasons of a failed try that say something of the host, and nothing of the page."""
 
 MISSING = "http_404"
+DAY_MS = 86_400_000
 
 Verdict = Literal[
     "none",  # not requested in this round
@@ -65,6 +67,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     gone_grow: float
     retry_max: int
     retry_delay_s: int
+    sync: bool = False
+    sync_rate: float = 0.3
+
+    def pace(self) -> Pace:
+        """The same, as the schedule wants it: the default schedule is an adaptive one whose factors are 1."""
+        return Pace(
+            adaptive=True, interval_s=self.interval_s, min_interval_s=self.min_interval_s,
+            max_interval_s=self.max_interval_s, grow=self.grow, shrink=self.shrink, gone_grow=self.gone_grow,
+            sync=self.sync, sync_rate=self.sync_rate,
+        )  # fmt: skip
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +116,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     noindex: bool | None
     outlink_count: int | None
     signature: bytes | None
+    last_modified_at: int | None = None
+    score: int = 0  # what it was asked with: it counts where no row and no link says another
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +129,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     bucket: int
     depth: int
     contribution: int
+    changed_at: int | None = None  # when a list of the site says that it changed
 
 
 def transition(old: Row | None, answer: Answer | None, target: Target | None, rules: Rules) -> Row:
@@ -123,21 +138,26 @@ def transition(old: Row | None, answer: Answer | None, target: Target | None, ru
     if told is None:
         raise ValueError("nothing is known of this URL")
     verdict = judge(old, answer, rules)
-    interval_s = _interval_s(verdict, old, rules)
+    modified_at = _modified_at(verdict, old, answer)
+    interval_s, due_at = _visit(verdict, old, answer, modified_at, rules)
+    fetched_at = _fetched_at(verdict, old, answer)
+    status = _status(verdict, old)
+    if _is_listed_as_changed(verdict, status, fetched_at, target, rules):
+        due_at = min(due_at, rules.now_ms)
     return Row(
         url_key=told.url_key,
         url=(old or target or told).url,
         host=told.host,
         bucket=told.bucket,
-        status=_status(verdict, old),
+        status=status,
         reason=_reason(verdict, old, answer),
-        due_at=_due_at(verdict, old, answer, interval_s, rules),
-        fetched_at=_fetched_at(verdict, old, answer),
-        modified_at=_modified_at(verdict, old, answer),
+        due_at=due_at,
+        fetched_at=fetched_at,
+        modified_at=modified_at,
         retries=_retries(verdict, old, answer),
         interval_s=interval_s,
         fixed_interval_s=None if old is None else old.fixed_interval_s,
-        score=(0 if old is None else old.score) + (0 if target is None else target.contribution),
+        score=_score(old, answer, target),
         signature=_signature(verdict, old, answer),
         outlink_count=_outlink_count(old, answer),
         depth=_depth(old, answer, target),
@@ -223,30 +243,61 @@ def _reason(verdict: Verdict, old: Row | None, answer: Answer | None) -> str | N
     return answer.reason
 
 
-def _interval_s(verdict: Verdict, old: Row | None, rules: Rules) -> int:
-    """The time between two fetches from now on. A fixed one overrides every rule; 0 counts as none given."""
-    if old is not None and old.fixed_interval_s is not None:
-        return old.fixed_interval_s
+def _visit(
+    verdict: Verdict, old: Row | None, answer: Answer | None, modified_at: int | None, rules: Rules
+) -> tuple[int, int]:
+    """The interval from now on, and the next visit. A fixed interval overrides every rule; 0 counts as none given."""
     interval_s = old.interval_s if old is not None and old.interval_s > 0 else rules.interval_s
-    match verdict:
-        case "none" | "wait" | "retry" | "retry_early" | "missing_once" | "missing_again":
-            return interval_s
-        case "changed":
-            interval_s = max(math.floor(interval_s * rules.shrink), min(rules.min_interval_s, rules.max_interval_s))
-        case "same":
-            interval_s = max(math.floor(interval_s * rules.grow), min(rules.min_interval_s, rules.max_interval_s))
-        case "gone" | "parse_failed":
-            interval_s = math.floor(interval_s * rules.gone_grow)
-    return max(min(interval_s, rules.max_interval_s), 1)  # one of 0 would make the page due for ever
-
-
-def _due_at(verdict: Verdict, old: Row | None, answer: Answer | None, interval_s: int, rules: Rules) -> int:
+    fixed_s = None if old is None else old.fixed_interval_s
     if answer is None:
-        return rules.now_ms if old is None else old.due_at
-    if verdict in ("missing_again", "retry_early") and old is not None:
-        return old.due_at
-    waits = verdict in ("wait", "retry", "missing_once")
-    return answer.fetched_at + 1000 * (rules.retry_delay_s if waits else interval_s)
+        return interval_s if fixed_s is None else fixed_s, rules.now_ms if old is None else old.due_at
+    pace = rules.pace()
+    match verdict:
+        case "wait" | "retry" | "missing_once":
+            visit = after_failure(interval_s, answer.fetched_at, rules.retry_delay_s)
+            return visit.interval_s if fixed_s is None else fixed_s, visit.due_at
+        case "missing_again" | "retry_early":
+            assert old is not None, "what comes early was tried before"
+            return interval_s if fixed_s is None else fixed_s, old.due_at
+        case "gone" | "parse_failed":
+            visit = after_gone(interval_s, answer.fetched_at, pace)
+        case "changed":
+            visit = after_success(interval_s, answer.fetched_at, modified_at, "modified", pace)
+        case "same":
+            visit = after_success(interval_s, answer.fetched_at, modified_at, "not_modified", pace)
+        case "first":
+            visit = after_success(interval_s, answer.fetched_at, modified_at, "unknown", pace)
+        case _:  # a redirect has no content that could have changed
+            visit = after_success(interval_s, answer.fetched_at, None, "unknown", pace)
+    if fixed_s is not None:
+        return fixed_s, answer.fetched_at + 1000 * fixed_s
+    visit = _within(visit, rules)
+    return visit.interval_s, visit.due_at
+
+
+def _within(visit: Visit, rules: Rules) -> Visit:
+    """The visit within the longest interval, and at least a second away: one of 0 would make the page due for ever."""
+    interval_s = max(min(visit.interval_s, rules.max_interval_s), 1)
+    return Visit(interval_s, visit.due_at + 1000 * (interval_s - visit.interval_s))
+
+
+def _is_listed_as_changed(
+    verdict: Verdict, status: str, fetched_at: int | None, target: Target | None, rules: Rules
+) -> bool:
+    """Whether the site's own list says that the page has changed since its fetch; a future date says nothing."""
+    if target is None or target.changed_at is None or fetched_at is None:
+        return False
+    lives = verdict in ("first", "changed", "same") or (verdict == "none" and status in (FETCHED, NOT_MODIFIED))
+    return lives and fetched_at < target.changed_at <= rules.now_ms + DAY_MS
+
+
+def _score(old: Row | None, answer: Answer | None, target: Target | None) -> int:
+    """The score so far and what links pass on. A page that a redirect alone brings in keeps what it was asked with."""
+    if old is not None:
+        known = old.score
+    else:
+        known = answer.score if answer is not None and target is None else 0
+    return known + (0 if target is None else target.contribution)
 
 
 def _fetched_at(verdict: Verdict, old: Row | None, answer: Answer | None) -> int | None:
@@ -261,6 +312,11 @@ def _modified_at(verdict: Verdict, old: Row | None, answer: Answer | None) -> in
         return former
     if verdict == "first" and answer.signature is None and former is not None:
         return former  # empty then, empty now
+    said = answer.last_modified_at
+    # what the server says of the last change is believed unless the visit before knows better
+    is_sane = said is not None and 0 < said <= answer.fetched_at
+    if said is not None and is_sane and (old is None or old.fetched_at is None or said > old.fetched_at):
+        return said
     return answer.fetched_at
 
 

@@ -25,6 +25,7 @@ _OF_LINKS = {
     "nofollow": "nofollows",
     "kind": "kinds",
     "contribution": "contributions",
+    "changed_at": "changed",
 }
 
 

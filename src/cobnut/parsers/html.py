@@ -43,6 +43,7 @@ class RawLinks(msgspec.Struct):
     anchors: list[str | None] = []
     nofollows: list[bool] = []
     dropped: int = 0
+    dates: list[str | None] = []  # as written, when each target changed; empty where nothing says so
 
     def add(self, href: str, kind: str, anchor: str | None = None, nofollow: bool = False) -> None:
         """One more link."""

@@ -22,6 +22,7 @@ from cobnut.parsers.body import BAD_ENCODING, gunzip, undo_encoding
 from cobnut.parsers.extractor import extractor
 from cobnut.parsers.html import KIND_ALTERNATE, KIND_CANONICAL, KIND_LINK, KIND_REFRESH, HtmlPage, RawLinks, read_html
 from cobnut.text.charset import Decoded, decode
+from cobnut.text.dates import date_ms
 from cobnut.text.language import detect as detect_language
 from cobnut.urls.hosts import host_of
 from cobnut.urls.page_links import resolve_all
@@ -64,6 +65,7 @@ class PageLinks(msgspec.Struct):
     nofollows: list[bool] = []
     kinds: list[str] = []
     contributions: list[int] = []
+    changed: list[int | None] = []
 
 
 class ParsedPage(msgspec.Struct):
@@ -91,9 +93,10 @@ class ParsedPage(msgspec.Struct):
     outlink_count: int = 0
     links_dropped: int = 0
     truncated: bool = False
+    flags: list[str] | None = None
     signature: bytes | None = None
     fingerprint: int | None = None
-    links: PageLinks = msgspec.field(default_factory=lambda: PageLinks([], [], [], [], [], [], [], []))
+    links: PageLinks = msgspec.field(default_factory=lambda: PageLinks([], [], [], [], [], [], [], [], []))
 
 
 def parse_page(page: PageInput, settings: Settings) -> ParsedPage:
@@ -272,7 +275,7 @@ def _read_listed(
     kind = "sitemap" if listed.kind == xml_links.SITEMAP else KIND_LINK
     count = len(listed.hrefs)
     anchors = [title and title[: settings.parser.max_anchor_chars] for title in listed.titles]
-    links = RawLinks(listed.hrefs, [kind] * count, anchors, [False] * count, listed.dropped)
+    links = RawLinks(listed.hrefs, [kind] * count, anchors, [False] * count, listed.dropped, listed.dates)
     _set_links(result, page, make(page.url), found, links, settings)
 
 
@@ -297,7 +300,8 @@ def _set_links(
     dropped = raw.dropped
     nofollow_all = result.nofollow
     followed = 0
-    for forms_, kind, anchor, nofollow in zip(found, raw.kinds, raw.anchors, raw.nofollows, strict=True):
+    dates = raw.dates or [None] * len(raw.kinds)
+    for forms_, kind, anchor, nofollow, date in zip(found, raw.kinds, raw.anchors, raw.nofollows, dates, strict=True):
         if forms_ is None:
             dropped += 1
             continue
@@ -312,6 +316,7 @@ def _set_links(
         links.anchors.append(anchor)
         links.nofollows.append(nofollow)
         links.kinds.append(kind)
+        links.changed.append(None if date is None else date_ms(date))
         if kind in FOLLOWED_KINDS:
             result.outlink_count += 1
             followed += not nofollow

@@ -199,6 +199,7 @@ FETCHED = Table(
         _c("digest", "binary", "MD5 of the body with its Content-Encoding undone; NULL when empty."),
         _c("etag", "string", "ETag of the answer."),
         _c("last_modified", "string", "Last-Modified of the answer."),
+        _c("last_modified_at", "int64", "The same as a time; NULL where it is none, or later than the answer."),
         _c("retry_after_s", "int64", "Retry-After of the answer."),
         _c("warc_file", "string", "File in the segment's warc folder that holds the answer."),
         _c("warc_offset", "int64", "Offset of the response record."),
@@ -261,6 +262,7 @@ PARSED = Table(
         _k("outlink_count", "int32", "Page links kept."),
         _k("links_dropped", "int32", "Links left out beyond the limit or unreadable."),
         _k("truncated", "bool", "The body was cut, or decoded only up to the limit."),
+        _c("flags", "strings", "What the page is rather than a page to be read: needs_javascript, login_wall, bot_challenge."),
         _c("signature", "binary", "What dedup compares: MD5 of the body by default; NULL for empty text."),
         _c("fingerprint", "int64", "Near-duplicate fingerprint of the text."),
         _k("fetched_at", "int64", "When the page was fetched."),
@@ -285,6 +287,7 @@ LINKS = Table(
         _c("anchor", "string", "The words of the link; NULL when it has none."),
         _k("nofollow", "bool", "The link, or its whole page, said nofollow: it is not followed."),
         _k("kind", "string", "link, frame, refresh, redirect, canonical …"),
+        _c("changed_at", "int64", "When the page linked to changed last, as a sitemap or feed says."),
     ),
 )
 

@@ -97,6 +97,7 @@ STAGE = Stage(
         column("begun_ms", "int64"),
         column("refresh", "bool"),
         column("early_permille", "int64"),
+        column("farthest_ms", "int64"),
         column("min_score", "int64"),
         column("max_per_host", "int64"),
         column("top_n", "int64"),

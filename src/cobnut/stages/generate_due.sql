@@ -6,6 +6,8 @@ WITH timed AS (
         c.*,
         CASE
             WHEN c.due_at <= p.now_ms THEN TRUE
+            -- farther away than any interval: the clock was wrong, or another program meant never
+            WHEN c.due_at - p.now_ms > p.farthest_ms AND c.due_at - p.now_ms > COALESCE(c.fixed_interval_s, 0) * 1000 THEN TRUE
             WHEN o.checked_at < p.begun_ms AND p.refresh THEN TRUE
             WHEN o.checked_at < p.begun_ms AND c.due_at - c.interval_s * p.early_permille <= p.now_ms THEN TRUE
             ELSE FALSE

@@ -10,7 +10,6 @@ Not here: which version of a page is shown, and duplicates (`stages.merge`, `sta
 
 from __future__ import annotations
 
-import email.utils
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +34,7 @@ from cobnut.storage.files import fsync_folder, io_errors, remove_tree, temporary
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.locks import WriterLock
 from cobnut.storage.tables import batches_of, checksum, read_files
+from cobnut.text.dates import date_ms
 from cobnut.urls.hosts import domain_of
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _document(
         language=page["language"],
         media_type=page["media_type"],
         fetched_at=page["fetched_at"],
-        modified_at=_modified_at(answer.get("last_modified")),
+        modified_at=date_ms(answer.get("last_modified") or ""),
         score=link.get("score", page["score"]),
         page_rank=link.get("page_rank", 0),
         host_rank=link.get("host_rank", 0),
@@ -238,16 +238,6 @@ def _document(
         warc_offset=answer.get("warc_offset"),
         noarchive=page["noarchive"],
     )
-
-
-def _modified_at(header: str | None) -> int | None:
-    """Last-Modified in ms UTC; None when there is none or it is no date."""
-    if not header:
-        return None
-    try:
-        return int(email.utils.parsedate_to_datetime(header).timestamp() * 1000)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
 
 
 class _Rows:

@@ -29,6 +29,7 @@ TARGETS = (
     column("discovered_from", "string"),
     column("discovered_via", "string"),
     column("contribution", "int64"),
+    column("changed_at", "int64"),
     column("is_new", "bool"),
 )
 ADMITTED = (*TARGETS, column("rule", "string"))
@@ -46,9 +47,11 @@ ANSWERS = (
     column("redirect_key", "string"),
     column("etag", "string"),
     column("last_modified", "string"),
+    column("last_modified_at", "int64"),
     column("warc_file", "string"),
     column("warc_offset", "int64"),
     column("depth", "int32"),
+    column("score", "int64"),
     column("hop_from", "string"),
     column("parse_status", "string"),
     column("parse_reason", "string"),
@@ -60,6 +63,17 @@ ANSWERS = (
     column("signature", "binary"),
 )
 
+PACES = (
+    column("kind", "string"),  # host or media_type
+    column("name", "string"),
+    column("interval_s", "int64"),
+    column("min_interval_s", "int64"),
+    column("max_interval_s", "int64"),
+    column("grow", "double"),
+    column("shrink", "double"),
+)
+"""What differs from the parameters for one host, or one media type; NULL where nothing does."""
+
 PARAMS = (
     column("now_ms", "int64"),
     column("interval_s", "int64"),
@@ -68,6 +82,8 @@ PARAMS = (
     column("grow", "double"),
     column("shrink", "double"),
     column("gone_grow", "double"),
+    column("sync", "bool"),
+    column("sync_rate", "double"),
     column("retry_max", "int64"),
     column("retry_delay_s", "int64"),
 )
@@ -111,13 +127,14 @@ STAGE = Stage(
         Input("links", tables.LINKS, "segments"),
         Input("hosts", tables.HOSTS, "segments"),
         Input("refetched", None, "given", partitioned=False, columns=(column("url_key", "string"),)),
+        Input("paces", None, "given", partitioned=False, columns=PACES),
     ),
     steps=(
         Sql("updatedb_targets", ("links", "refetched", "crawldb"), "found", TARGETS),
         Map("admit", admit, "found", "targets", ADMITTED),
-        Sql("updatedb_answers", ("fetched", "parsed"), "answers", ANSWERS),
+        Sql("updatedb_answers", ("fetched", "parsed", "pages"), "answers", ANSWERS),
         Sql(
-            "updatedb", ("crawldb", "answers", "targets", "params"), "next_crawldb",
+            "updatedb", ("crawldb", "answers", "targets", "paces", "params"), "next_crawldb",
             tables.CRAWLDB.columns,
         ),
         Sql(

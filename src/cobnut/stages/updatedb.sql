@@ -25,11 +25,12 @@ joined AS (
         c.fetched_at AS old_fetched_at,
         c.modified_at AS old_modified_at,
         COALESCE(c.retries, 0) AS old_retries,
-        CASE WHEN c.interval_s > 0 THEN c.interval_s ELSE p.interval_s END AS old_interval_s,
+        CASE WHEN c.interval_s > 0 THEN c.interval_s ELSE COALESCE(h.interval_s, p.interval_s) END AS old_interval_s,
         c.fixed_interval_s AS fixed_interval_s,
         c.signature AS old_signature,
         c.outlink_count AS old_outlink_count,
-        COALESCE(c.score, 0) + COALESCE(t.contribution, 0) AS score,
+        -- a page that a redirect led to and no link brings in has the score it was asked with
+        COALESCE(c.score, CASE WHEN t.url_key IS NULL THEN a.score ELSE 0 END, 0) + COALESCE(t.contribution, 0) AS score,
         CASE
             WHEN c.depth IS NULL AND t.depth IS NULL THEN a.depth
             WHEN c.depth IS NULL THEN t.depth
@@ -39,6 +40,13 @@ joined AS (
         a.outcome AS outcome,
         a.reason AS reason,
         a.fetched_at AS fetched_at,
+        -- what the server says of the last change is believed unless the visit before knows better
+        CASE
+            WHEN a.last_modified_at <= a.fetched_at AND a.last_modified_at > 0
+                AND (c.fetched_at IS NULL OR a.last_modified_at > c.fetched_at) THEN a.last_modified_at
+            ELSE a.fetched_at
+        END AS changed_at,
+        t.changed_at AS listed_at,
         a.parse_status AS parse_status,
         a.parse_reason AS parse_reason,
         COALESCE(a.noindex, FALSE) AS noindex,
@@ -55,10 +63,14 @@ joined AS (
         -- visits come up to a tenth of the delay before they are due (see generate)
         a.fetched_at < c.due_at - p.retry_delay_s * 100 AS is_early,
         p.now_ms AS now_ms,
-        p.min_interval_s AS min_interval_s,
-        p.max_interval_s AS max_interval_s,
-        p.grow AS grow,
-        p.shrink AS shrink,
+        COALESCE(h.min_interval_s, p.min_interval_s) AS min_interval_s,
+        COALESCE(h.max_interval_s, p.max_interval_s) AS max_interval_s,
+        COALESCE(m.grow, p.grow) AS grow,
+        COALESCE(m.shrink, p.shrink) AS shrink,
+        CAST(1 AS DOUBLE) / CAST(2 AS DOUBLE) AS half,
+        CAST(9 AS DOUBLE) / CAST(10 AS DOUBLE) AS nine_tenths,
+        p.sync AS sync,
+        p.sync_rate AS sync_rate,
         p.gone_grow AS gone_grow,
         p.retry_max AS retry_max,
         p.retry_delay_s AS retry_delay_s
@@ -66,6 +78,8 @@ joined AS (
     LEFT JOIN crawldb c ON c.url_key = k.url_key
     LEFT JOIN answers a ON a.url_key = k.url_key
     LEFT JOIN targets t ON t.url_key = k.url_key AND t.rule IS NULL
+    LEFT JOIN paces h ON h.kind = 'host' AND h.name = COALESCE(c.host, a.host, t.host)
+    LEFT JOIN paces m ON m.kind = 'media_type' AND m.name = a.media_type
     CROSS JOIN params p
 ),
 judged AS (
@@ -95,42 +109,102 @@ judged AS (
         END AS verdict
     FROM joined j
 ),
-timed AS (
+dated AS (
     SELECT
         v.*,
         CASE
-            WHEN v.fixed_interval_s IS NOT NULL THEN v.fixed_interval_s
-            WHEN v.verdict = 'changed' THEN CAST(FLOOR(CAST(v.old_interval_s AS DOUBLE) * v.shrink) AS BIGINT)
-            WHEN v.verdict = 'same' THEN CAST(FLOOR(CAST(v.old_interval_s AS DOUBLE) * v.grow) AS BIGINT)
-            WHEN v.verdict IN ('gone', 'parse_failed')
-                THEN CAST(FLOOR(CAST(v.old_interval_s AS DOUBLE) * v.gone_grow) AS BIGINT)
-            ELSE v.old_interval_s
-        END AS wished_interval_s
+            WHEN v.verdict = 'first' AND v.signature IS NULL THEN COALESCE(v.old_modified_at, v.changed_at)
+            WHEN v.verdict IN ('first', 'changed') THEN v.changed_at
+            ELSE v.old_modified_at
+        END AS modified_at
     FROM judged v
+),
+paced AS (
+    SELECT
+        d.*,
+        CASE
+            WHEN d.sync AND d.verdict IN ('first', 'changed', 'same') AND d.modified_at < d.fetched_at
+                THEN d.fetched_at - d.modified_at
+            ELSE 0
+        END AS unchanged_ms,
+        CASE
+            WHEN d.verdict = 'changed' THEN CAST(FLOOR(CAST(d.old_interval_s AS DOUBLE) * d.shrink + d.half) AS BIGINT)
+            WHEN d.verdict = 'same' THEN CAST(FLOOR(CAST(d.old_interval_s AS DOUBLE) * d.grow + d.half) AS BIGINT)
+            WHEN d.verdict IN ('gone', 'parse_failed') AND d.old_interval_s < d.max_interval_s
+                THEN CAST(FLOOR(CAST(d.old_interval_s AS DOUBLE) * d.gone_grow + d.half) AS BIGINT)
+            WHEN d.verdict IN ('gone', 'parse_failed')
+                THEN CAST(FLOOR(CAST(d.max_interval_s AS DOUBLE) * d.nine_tenths + d.half) AS BIGINT)
+            ELSE d.old_interval_s
+        END AS wished_interval_s
+    FROM dated d
+),
+synced AS (
+    SELECT
+        y.*,
+        CASE
+            WHEN CAST(FLOOR(CAST(y.unchanged_ms AS DOUBLE) * y.sync_rate + y.half) AS BIGINT) <= 1000 * y.max_interval_s
+                THEN CAST(FLOOR(CAST(y.unchanged_ms AS DOUBLE) * y.sync_rate + y.half) AS BIGINT)
+            WHEN CAST(FLOOR(CAST(y.unchanged_ms AS DOUBLE) * y.sync_rate + y.half) AS BIGINT) >= y.unchanged_ms
+                THEN 1000 * y.max_interval_s
+            ELSE 0
+        END AS offset_ms,
+        CASE
+            WHEN CAST(FLOOR(CAST(y.unchanged_ms AS DOUBLE) / CAST(1000 AS DOUBLE)) AS BIGINT) > y.wished_interval_s
+                THEN CAST(FLOOR(CAST(y.unchanged_ms AS DOUBLE) / CAST(1000 AS DOUBLE)) AS BIGINT)
+            ELSE y.wished_interval_s
+        END AS own_interval_s
+    FROM paced y
 ),
 bounded AS (
     SELECT
         w.*,
         CASE
-            WHEN w.fixed_interval_s IS NOT NULL THEN w.fixed_interval_s
             WHEN w.verdict IN ('none', 'wait', 'retry', 'retry_early', 'missing_once', 'missing_again') THEN w.old_interval_s
-            WHEN w.wished_interval_s > w.max_interval_s THEN w.max_interval_s
-            WHEN w.verdict IN ('changed', 'same') AND w.wished_interval_s < w.min_interval_s
-                AND w.min_interval_s > w.max_interval_s THEN w.max_interval_s
-            WHEN w.verdict IN ('changed', 'same') AND w.wished_interval_s < w.min_interval_s THEN w.min_interval_s
-            ELSE w.wished_interval_s
+            WHEN w.own_interval_s > w.max_interval_s THEN w.max_interval_s
+            WHEN w.verdict IN ('first', 'changed', 'same', 'redirect_perm', 'redirect_temp')
+                AND w.own_interval_s < w.min_interval_s AND w.min_interval_s > w.max_interval_s THEN w.max_interval_s
+            WHEN w.verdict IN ('first', 'changed', 'same', 'redirect_perm', 'redirect_temp')
+                AND w.own_interval_s < w.min_interval_s THEN w.min_interval_s
+            ELSE w.own_interval_s
         END AS bounded_interval_s
-    FROM timed w
+    FROM synced w
 ),
 clamped AS (
     SELECT
         b.*,
         -- an interval of 0 that no seed asks for would make the page due for ever
         CASE
-            WHEN b.fixed_interval_s IS NULL AND b.bounded_interval_s < 1 THEN 1
+            WHEN b.fixed_interval_s IS NOT NULL THEN b.fixed_interval_s
+            WHEN b.bounded_interval_s < 1 THEN 1
             ELSE b.bounded_interval_s
-        END AS interval_s
+        END AS interval_s,
+        CASE
+            WHEN b.verdict IN ('first', 'changed', 'same', 'parse_failed') THEN b.fetched_at
+            ELSE b.old_fetched_at
+        END AS next_fetched_at
     FROM bounded b
+),
+planned AS (
+    SELECT
+        k.*,
+        CASE
+            WHEN k.verdict = 'none' AND k.was_known THEN k.old_due_at
+            WHEN k.verdict = 'none' THEN k.now_ms
+            WHEN k.verdict IN ('missing_again', 'retry_early') THEN k.old_due_at
+            WHEN k.verdict IN ('wait', 'retry', 'missing_once') THEN k.fetched_at + k.retry_delay_s * 1000
+            WHEN k.fixed_interval_s IS NOT NULL THEN k.fetched_at + k.interval_s * 1000
+            ELSE k.fetched_at - k.offset_ms + k.interval_s * 1000
+        END AS planned_at,
+        -- a list of the site says that the page has changed since it was fetched
+        CASE
+            WHEN k.listed_at > k.next_fetched_at AND k.listed_at <= k.now_ms + 86400000
+                AND (
+                    k.verdict IN ('first', 'changed', 'same')
+                    OR (k.verdict = 'none' AND k.old_status IN ('fetched', 'not_modified'))
+                ) THEN TRUE
+            ELSE FALSE
+        END AS is_stale
+    FROM clamped k
 )
 SELECT
     CAST(m.url_key AS STRING) AS url_key,
@@ -157,22 +231,9 @@ SELECT
         WHEN m.outcome = 'success' AND m.noindex THEN 'noindex'
         ELSE m.reason
     END AS STRING) AS reason,
-    CAST(CASE
-        WHEN m.verdict = 'none' AND m.was_known THEN m.old_due_at
-        WHEN m.verdict = 'none' THEN m.now_ms
-        WHEN m.verdict IN ('missing_again', 'retry_early') THEN m.old_due_at
-        WHEN m.verdict IN ('wait', 'retry', 'missing_once') THEN m.fetched_at + m.retry_delay_s * 1000
-        ELSE m.fetched_at + m.interval_s * 1000
-    END AS BIGINT) AS due_at,
-    CAST(CASE
-        WHEN m.verdict IN ('first', 'changed', 'same', 'parse_failed') THEN m.fetched_at
-        ELSE m.old_fetched_at
-    END AS BIGINT) AS fetched_at,
-    CAST(CASE
-        WHEN m.verdict = 'first' AND m.signature IS NULL THEN COALESCE(m.old_modified_at, m.fetched_at)
-        WHEN m.verdict IN ('first', 'changed') THEN m.fetched_at
-        ELSE m.old_modified_at
-    END AS BIGINT) AS modified_at,
+    CAST(CASE WHEN m.is_stale AND m.planned_at > m.now_ms THEN m.now_ms ELSE m.planned_at END AS BIGINT) AS due_at,
+    CAST(m.next_fetched_at AS BIGINT) AS fetched_at,
+    CAST(m.modified_at AS BIGINT) AS modified_at,
     CAST(CASE
         WHEN m.verdict IN ('retry', 'gone') AND m.outcome = 'retry' THEN m.old_retries + 1
         WHEN m.verdict IN ('first', 'changed', 'same', 'redirect_perm', 'redirect_temp') THEN 0
@@ -187,4 +248,4 @@ SELECT
         ELSE m.old_outlink_count
     END AS INT) AS outlink_count,
     CAST(m.depth AS INT) AS depth
-FROM clamped m
+FROM planned m

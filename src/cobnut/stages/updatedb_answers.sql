@@ -7,7 +7,7 @@ WITH newest_fetch AS (
             ORDER BY f.fetched_at DESC NULLS LAST, f.outcome ASC NULLS LAST, f.warc_file ASC NULLS LAST,
                 f.warc_offset ASC NULLS LAST, f.hop_from ASC NULLS LAST, f.reason ASC NULLS LAST,
                 f.http_status ASC NULLS LAST, f.redirect_key ASC NULLS LAST, f.digest ASC NULLS LAST,
-                f.etag ASC NULLS LAST, f.last_modified ASC NULLS LAST, f.depth ASC NULLS LAST, f.url ASC NULLS LAST,
+                f.etag ASC NULLS LAST, f.last_modified ASC NULLS LAST, f.last_modified_at ASC NULLS LAST, f.depth ASC NULLS LAST, f.url ASC NULLS LAST,
                 f.segment ASC NULLS LAST
         ) AS place
     FROM fetched f
@@ -36,13 +36,16 @@ SELECT
     CAST(f.redirect_key AS STRING) AS redirect_key,
     CAST(f.etag AS STRING) AS etag,
     CAST(f.last_modified AS STRING) AS last_modified,
+    CAST(f.last_modified_at AS BIGINT) AS last_modified_at,
     CAST(f.warc_file AS STRING) AS warc_file,
     CAST(f.warc_offset AS BIGINT) AS warc_offset,
     CAST(f.depth AS INT) AS depth,
+    CAST(f.score AS BIGINT) AS score,
     CAST(f.hop_from AS STRING) AS hop_from,
     CAST(p.parse_status AS STRING) AS parse_status,
     CAST(p.reason AS STRING) AS parse_reason,
-    CAST(p.media_type AS STRING) AS media_type,
+    -- an answer without content is of the type the page had
+    CAST(CASE WHEN f.outcome = 'not_modified' THEN k.media_type ELSE p.media_type END AS STRING) AS media_type,
     CAST(p.canonical_key AS STRING) AS canonical_key,
     CAST(p.fingerprint AS BIGINT) AS fingerprint,
     CAST(p.noindex AS BOOLEAN) AS noindex,
@@ -50,4 +53,5 @@ SELECT
     CAST(CASE WHEN p.url_key IS NULL THEN f.digest ELSE p.signature END AS BINARY) AS signature
 FROM newest_fetch f
 LEFT JOIN newest_parse p ON p.url_key = f.url_key AND p.place = 1
+LEFT JOIN pages k ON k.url_key = f.url_key
 WHERE f.place = 1

@@ -13,6 +13,8 @@ followed AS (
         l.position AS position,
         l.kind AS kind,
         CASE WHEN l.kind = 'redirect' THEN l.from_depth ELSE l.from_depth + 1 END AS depth,
+        -- a list of pages is believed about its own host only
+        CASE WHEN l.from_host = l.to_host THEN l.changed_at ELSE NULL END AS changed_at,
         CASE WHEN r.url_key IS NULL THEN l.contribution ELSE 0 END AS contribution,
         l.contribution AS contribution_if_new
     FROM links l
@@ -32,6 +34,7 @@ nearest AS (
 sums AS (
     SELECT
         f.url_key AS url_key,
+        MAX(f.changed_at) AS changed_at,
         SUM(f.contribution) AS contribution,
         SUM(f.contribution_if_new) AS contribution_if_new
     FROM followed f
@@ -46,6 +49,7 @@ SELECT
     CAST(n.from_key AS STRING) AS discovered_from,
     CAST(CASE WHEN n.kind IN ('redirect', 'refresh', 'sitemap') THEN n.kind ELSE 'link' END AS STRING) AS discovered_via,
     CAST(CASE WHEN c.url_key IS NULL THEN s.contribution_if_new ELSE s.contribution END AS BIGINT) AS contribution,
+    CAST(s.changed_at AS BIGINT) AS changed_at,
     CAST(c.url_key IS NULL AS BOOLEAN) AS is_new
 FROM nearest n
 JOIN sums s ON s.url_key = n.url_key

@@ -53,7 +53,9 @@ SEVERAL = frozenset({
     "adopted_hosts", "adopted_links",
 })  # fmt: skip
 """Relations in which a key may stand several times."""
-UNIQUE = {"links": ("segment", "from_key", "position"), "adopted_inlinks": ("to_key", "from_key")}
+UNIQUE = {
+    "links": ("segment", "from_key", "position"), "paces": ("kind", "name"), "adopted_inlinks": ("to_key", "from_key"),
+}  # fmt: skip
 """Keys of relations that are not that of their table."""
 
 _CHOICES: dict[str, tuple[Any, ...]] = {

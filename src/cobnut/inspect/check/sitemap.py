@@ -9,9 +9,6 @@ Source: sitemaps.org protocol 0.9; dates are W3C Datetime, read leniently (witho
 
 from __future__ import annotations
 
-import calendar
-import re
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from cobnut.inspect.check.basis import Basis
@@ -29,6 +26,7 @@ from cobnut.inspect.check.robots import listed
 from cobnut.parsers import media_type, xml_links
 from cobnut.parsers.body import gunzip, undo_encoding
 from cobnut.text.charset import decode
+from cobnut.text.dates import date_ms
 from cobnut.urls.hosts import host_of
 from cobnut.urls.parse import is_web
 from cobnut.urls.resolve import resolve
@@ -36,11 +34,6 @@ from cobnut.urls.resolve import resolve
 MAX_BYTES = 50 * 1024 * 1024
 """The protocol's limit, uncompressed."""
 MAX_ERRORS = 20
-
-_W3C = re.compile(
-    r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[Tt ](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
-    r"\s*([Zz]|[+-]\d{2}:?\d{2})?)?)?)?"
-)
 
 
 def answer(item: Item, basis: Basis) -> Answer:
@@ -132,29 +125,6 @@ def _entry(base: str, href: str, date: str | None, errors: list[str]) -> dict[st
         errors.append(f"not a date: {date[:100]}")
         date = None
     return {"loc": loc, "lastmod": date, "lastmod_at": at}
-
-
-def date_ms(text: str) -> int | None:
-    """A date of a sitemap or a feed in ms since 1970 UTC; None when it is none.
-
-    >>> date_ms("2024-01-08"), date_ms("2024-01-08T01:00+01:00"), date_ms("yesterday")
-    (1704672000000, 1704672000000, None)
-    """
-    match = _W3C.fullmatch(text.strip())
-    if match is None:
-        try:
-            return round(parsedate_to_datetime(text).timestamp() * 1000)
-        except (ValueError, TypeError, IndexError, OverflowError, OSError):
-            return None
-    year, month, day, hour, minute, second = (int(part) if part else None for part in match.groups()[:6])
-    month, day, hour, minute, second = month or 1, day or 1, hour or 0, minute or 0, second or 0
-    assert year is not None
-    last = calendar.monthrange(year, month)[1] if year and 1 <= month <= 12 else 0
-    if not (1 <= day <= last and hour <= 24 and minute < 60 and second <= 60):
-        return None
-    zone = match[7] or "Z"
-    offset_s = 0 if zone in "Zz" else (int(zone[1:3]) * 60 + int(zone[-2:])) * (60 if zone[0] == "+" else -60)
-    return (calendar.timegm((year, month, day, hour, minute, second)) - offset_s) * 1000
 
 
 def story(found: Answer) -> Story:

@@ -1,0 +1,76 @@
+"""How does one host's, or one media type's, schedule differ?
+
+An entry of `db.host_schedules` or `db.media_type_schedules` is a name and what differs, parted by spaces:
+`news.example.org interval=1h min=10m max=1d`, `application/pdf increase=0.8 decrease=0.1`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cobnut.config.durations import parse_duration
+
+
+class HostSchedule(msgspec.Struct, frozen=True):
+    """What differs for the pages of one host; None is as everywhere. Seconds."""
+
+    host: str
+    interval_s: int | None = None
+    min_interval_s: int | None = None
+    max_interval_s: int | None = None
+
+
+class MediaTypeSchedule(msgspec.Struct, frozen=True):
+    """What differs for pages of one media type; None is as everywhere. Shares, as `db.increase` and `db.decrease`."""
+
+    media_type: str
+    increase: float | None = None
+    decrease: float | None = None
+
+
+def parse_host_schedule(text: str) -> HostSchedule:
+    """One entry of `db.host_schedules`; a `ValueError` says what is wrong."""
+    name, found = _parts(text, ("interval", "min", "max"))
+    if "/" in name or ":" in name.strip("[]"):
+        raise ValueError(f"{name!r} is no host name: without scheme, port and path")
+    seconds = {}
+    for key, value in found.items():
+        amount = parse_duration(value)
+        if not 1 <= amount <= 100 * 365 * 86_400:
+            raise ValueError(f"{key}={value} is no time between a second and a hundred years")
+        seconds[key] = int(amount)
+    lowest, highest = seconds.get("min"), seconds.get("max")
+    if lowest is not None and highest is not None and lowest > highest:
+        raise ValueError("min is greater than max")
+    return HostSchedule(name.lower(), seconds.get("interval"), lowest, highest)
+
+
+def parse_media_type_schedule(text: str) -> MediaTypeSchedule:
+    """One entry of `db.media_type_schedules`; a `ValueError` says what is wrong."""
+    name, found = _parts(text, ("increase", "decrease"))
+    if name.count("/") != 1:
+        raise ValueError(f"{name!r} is no media type such as text/html")
+    shares = {}
+    for key, value in found.items():
+        try:
+            shares[key] = float(value)
+        except ValueError:
+            raise ValueError(f"{key}={value} is no number") from None
+        if not 0 <= shares[key] <= (10 if key == "increase" else 0.99):
+            raise ValueError(f"{key}={value} is out of range")
+    return MediaTypeSchedule(name.lower(), shares.get("increase"), shares.get("decrease"))
+
+
+def _parts(text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    words = text.split()
+    if len(words) < 2:
+        raise ValueError(f"{text[:80]!r} is no name with what differs, such as {known[0]}=…")
+    found = {}
+    for word in words[1:]:
+        key, sign, value = word.partition("=")
+        if key not in known or not sign:
+            raise ValueError(f"{word[:40]!r} is none of {', '.join(f'{k}=…' for k in known)}")
+        if key in found:
+            raise ValueError(f"{key} is given twice")
+        found[key] = value
+    return words[0], found
