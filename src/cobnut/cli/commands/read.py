@@ -1,4 +1,7 @@
-"""`cobnut read TABLE DIR`: look into a table, a segment, the index, or ask as the WebDB of old was asked."""
+"""`cobnut read TABLE DIR`: look into a table, a segment, the index, or ask as the WebDB of old was asked.
+
+Not here: files of Nutch (`read_nutch`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from cobnut.cli.commands.read_nutch import command as read_nutch
 from cobnut.cli.groups import HintingGroup
 from cobnut.cli.options import (
     Opened,
@@ -235,6 +239,9 @@ def read_webdb(
     if not count:
         click.echo("nothing fits", err=True)
     return None if count else 1
+
+
+command.add_command(read_nutch)
 
 
 def _print_webdb(rows: Iterator[Row]) -> int:
