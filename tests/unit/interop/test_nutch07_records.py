@@ -36,6 +36,7 @@ from cobnut.interop.nutch07 import (
 )
 from cobnut.interop.nutch07.link import link_md5_order, link_url_order
 from cobnut.interop.nutch07.page import page_order
+from cobnut.interop.nutch07.record import read_arguments
 
 BY_HAND: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "formats" / "nutch" / "by_hand" / "0.7" / "records.json").read_text("utf-8")
@@ -233,6 +234,23 @@ def test_a_huge_or_negative_count_is_an_error_at_once(count: int) -> None:
     for record_class, raw in bomb(count):
         with pytest.raises(FormatError):
             record_class.decode(raw + bytes(100))
+
+
+def test_the_arguments_of_a_status_do_not_grow_beyond_all_bounds_together() -> None:
+    out = DataOutput()
+    out.write_compressed_string_array(["x" * 600, "y" * 600])
+    assert read_arguments(DataInput(out.getvalue()), 1_200) == ["x" * 600, "y" * 600]
+    with pytest.raises(FormatError, match="more than 1199"):
+        read_arguments(DataInput(out.getvalue()), 1_199)
+
+
+@pytest.mark.parametrize("order", [page_order, link_url_order, link_md5_order])
+def test_the_order_of_a_cut_key_is_a_typed_error(order: Any) -> None:
+    key = Page("http://a/").to_bytes() if order is page_order else Link(bytes(16), "http://a/").to_bytes()
+    assert order(key[:28]) == order(key)
+    for end in range(28):
+        with pytest.raises(CutError):
+            order(key[:end])
 
 
 def test_flipped_bytes_give_a_typed_error_or_a_record() -> None:

@@ -15,7 +15,7 @@ from msgspec import field
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput, inflate
 from cobnut.interop.hadoop.errors import FormatError
-from cobnut.interop.nutch07.record import Record, read_properties, write_properties
+from cobnut.interop.nutch07.record import Record, read_arguments, read_properties, write_properties
 
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 
@@ -106,7 +106,7 @@ class ProtocolStatus(Record):
     def _get_as(self, data: DataInput, version: int) -> None:
         self.code = data.read_byte()
         self.last_modified = data.read_long()
-        self.args = data.read_compressed_string_array()
+        self.args = read_arguments(data)
 
     def _put_as(self, out: DataOutput, version: int) -> None:
         out.write_byte(self.code)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput, encode_modified
+from cobnut.interop.hadoop.errors import CutError
 from cobnut.interop.nutch07.record import NO_MD5, Record, domain_id
 
 MAX_ANCHOR_CHARS = 100
@@ -82,9 +83,13 @@ class Link(Record):
 
 def link_url_order(key: bytes) -> tuple[bytes, bytes]:
     """Where a link, as bytes, stands in linksByURL."""
-    return Link.read(key).url_key()
+    md5, url = link_md5_order(key)
+    return url, md5
 
 
 def link_md5_order(key: bytes) -> tuple[bytes, bytes]:
-    """Where a link, as bytes, stands in linksByMD5."""
-    return Link.read(key).md5_key()
+    """Where a link, as bytes, stands in linksByMD5: all versions begin with MD5 and URL."""
+    end = 19 + int.from_bytes(key[17:19], "big")
+    if len(key) < max(end, 19):
+        raise CutError("a link that ends within its MD5 or URL", offset=len(key))
+    return key[1:17], key[19:end]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput, encode_modified, float32
+from cobnut.interop.hadoop.errors import CutError
 from cobnut.interop.nutch07.record import NO_MD5, Record, md5_of
 
 NEVER = (1 << 63) - 1
@@ -104,5 +105,9 @@ class Page(Record):
 
 
 def page_order(key: bytes) -> tuple[bytes, bytes]:
-    """Where a page, as bytes, stands in a table of pages."""
-    return Page.read(key).sort_key()
+    """Where a page, as bytes, stands in a table of pages: all versions begin with URL and MD5."""
+    end = 3 + int.from_bytes(key[1:3], "big")
+    md5 = key[end : end + 16]
+    if len(md5) < 16:
+        raise CutError("a page that ends within its URL or MD5", offset=len(key))
+    return md5, key[3:end]

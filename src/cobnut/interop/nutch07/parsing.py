@@ -14,7 +14,7 @@ from msgspec import field
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.writable import Writable
-from cobnut.interop.nutch07.record import Record, read_length, read_properties, write_properties
+from cobnut.interop.nutch07.record import Record, read_arguments, read_length, read_properties, write_properties
 
 
 class Outlink(Writable):
@@ -83,7 +83,7 @@ class ParseStatus(Record):
     def _get_as(self, data: DataInput, version: int) -> None:
         self.major = data.read_byte()
         self.minor = data.read_short()
-        self.args = data.read_compressed_string_array()
+        self.args = read_arguments(data)
 
     def _put_as(self, out: DataOutput, version: int) -> None:
         out.write_byte(self.major)

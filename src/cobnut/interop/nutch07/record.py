@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from typing import ClassVar, Self
 
-from cobnut.interop.hadoop.data import DataInput, DataOutput, encode_modified
+from cobnut.interop.hadoop.data import MAX_INFLATED_BYTES, DataInput, DataOutput, encode_modified
 from cobnut.interop.hadoop.errors import FormatError, VersionMismatchError
 from cobnut.interop.hadoop.writable import ByteSink, Writable
 
@@ -100,6 +100,22 @@ def write_properties(out: DataOutput, metadata: dict[str, str]) -> None:
     for name, value in metadata.items():
         out.write_utf8(name)
         out.write_utf8(value)
+
+
+def read_arguments(data: DataInput, most_chars: int = MAX_INFLATED_BYTES) -> list[str | None] | None:
+    """What a status is about: compressed strings, which must not grow beyond all bounds together."""
+    at = data.position
+    count = data.read_count(4)
+    if count < 0:
+        return None
+    arguments: list[str | None] = []
+    grown = 0
+    for _ in range(count):
+        arguments.append(text := data.read_compressed_string())
+        grown += len(text or "")
+        if grown > most_chars:
+            raise FormatError(f"compressed arguments of more than {most_chars} characters", offset=at)
+    return arguments
 
 
 def md5_of(text: str) -> bytes:

@@ -58,19 +58,20 @@ class SegmentReader:
 
     def __init__(self, folder: str | Path, *, check_crc: bool = True) -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.stat()
-        except OSError as error:
-            raise cannot_read(self.folder, error) from error
         self._check_crc = check_crc
         self.problems = Problems()
-        self.parts = tuple(name for name in PARTS if (self.folder / name / "data").is_file())
-        if not any((self.folder / name).is_dir() for name in PARTS):
+        try:
+            self.folder.stat()
+            self.parts = tuple(name for name in PARTS if (self.folder / name / "data").is_file())
+            begun = any((self.folder / name).is_dir() for name in PARTS)
+            self.is_fetched = (self.folder / FETCHER_DONE).exists()
+            self.is_indexed = (self.folder / INDEX_DONE).exists()
+        except OSError as error:
+            raise cannot_read(self.folder, error) from error
+        if not begun:
             raise InputError(
                 "no segment of Nutch 0.7", where=str(self.folder), remedy=f"it would hold {', '.join(PARTS)}"
             )
-        self.is_fetched = (self.folder / FETCHER_DONE).exists()
-        self.is_indexed = (self.folder / INDEX_DONE).exists()
         self.output_part = FETCHER if FETCHER in self.parts or FETCHER_NP not in self.parts else FETCHER_NP
         self.is_parsed = PARSE_DATA in self.parts and PARSE_TEXT in self.parts
         self.notes = list(self._look())

@@ -57,8 +57,11 @@ class WebDBReader:
         self.problems = Problems()
         self.notes: list[str] = []
         self._check_crc = check_crc
-        self.folder = self._locate(Path(folder))
-        self.tables = tuple(name for name in TABLES if (self.folder / name / "data").is_file())
+        try:
+            self.folder = self._locate(Path(folder))
+            self.tables = tuple(name for name in TABLES if (self.folder / name / "data").is_file())
+        except OSError as error:
+            raise cannot_read(Path(folder), error) from error
         self.stats = self._read_stats()
 
     def pages(self) -> Iterator[Page]:
@@ -122,11 +125,8 @@ class WebDBReader:
                     return
 
     def _locate(self, folder: Path) -> Path:
-        """The folder of the tables; what lies beside it is noted."""
-        try:
-            folder.stat()
-        except OSError as error:
-            raise cannot_read(folder, error) from error
+        """The folder of the tables; what lies beside it is noted. An `OSError` if the folder cannot be looked into."""
+        folder.stat()
         if _has_tables(folder):
             found, around = folder, folder.parent if folder.name.startswith(WEBDB) else None
         elif _has_tables(folder / WEBDB):

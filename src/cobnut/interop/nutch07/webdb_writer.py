@@ -119,7 +119,7 @@ class WebDBWriter:
             with by_url as table:
                 for url, raw in _last_of_each(self._pages):
                     table.append(len(url).to_bytes(2, "big") + url, raw)
-                    by_md5.add(Page.read(raw).md5 + url, raw)
+                    by_md5.add(page_order(raw)[0] + url, raw)
             with MapFileWriter(
                 self._new / PAGES_BY_MD5, "Page", "null", version=FILE_VERSION, order=page_order
             ) as table:
