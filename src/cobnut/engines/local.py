@@ -102,7 +102,7 @@ class Session:
             self.bind_arrow(name, pa_schema(columns).empty_table())
             return
         plain = [c.name for c in columns if not (c.name == "segment" and sources[0][1] is not None)]
-        selected = ", ".join(plain)
+        selected = ", ".join(f'"{name}"' for name in plain)  # `fetch` is a word of SQL
         by_segment: dict[str | None, list[str]] = {}
         for path, segment in sources:
             by_segment.setdefault(segment, []).append(_literal(str(path)))

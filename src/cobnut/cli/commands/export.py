@@ -6,7 +6,9 @@ import click
 
 from cobnut.cli.groups import TableGroup
 
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "nutch": ("export_nutch", "Write the crawl as Nutch 1.x or 0.7 has it."),
+}
 """Every subcommand, in the order of `--help`: its module in `cli.commands`, and its line."""
 
 
