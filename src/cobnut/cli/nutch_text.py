@@ -1,7 +1,7 @@
 """How is a record of Nutch shown to a person?
 
-A line for its key, then what it says, indented: terse, times as ISO 8601. Texts and bodies stand behind a bar and are cut
-unless they are asked for whole. Everything was written by strangers, so every line is made safe for a terminal.
+A line for its key, then what it says, indented: terse, times as ISO 8601. Texts and bodies stand behind a bar and are
+cut unless they are asked for whole. Everything was written by strangers, so every line is made safe for a terminal.
 
 Not here: the records (`interop.listing`); JSON (`cli.rows`).
 """
