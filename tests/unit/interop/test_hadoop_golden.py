@@ -10,7 +10,7 @@ import pytest
 from cobnut.interop.hadoop.checksums import side_file
 from cobnut.interop.hadoop.header import full_class_name
 from cobnut.interop.hadoop.mapfile import MapFileWriter
-from cobnut.interop.hadoop.sequencefile import SequenceFileReader, SequenceFileWriter
+from cobnut.interop.hadoop.sequencefile import SequenceFileReader, SequenceFileWriter, read_header
 
 ROOT = Path(__file__).parents[2] / "formats" / "nutch"
 LISTINGS = sorted(ROOT.glob("*/json/*.json"))
@@ -80,11 +80,10 @@ def test_written_again_it_is_the_same_file(path, tmp_path):
 
 @pytest.mark.parametrize("folder", MAPS, ids=name_of)
 def test_a_map_written_again_has_the_same_index(folder, tmp_path):
-    with SequenceFileReader(folder / "data", unpack=False) as data, SequenceFileReader(folder / "index") as index:
-        with MapFileWriter(
-            tmp_path, data.key_class, data.value_class, version=data.version, compression=data.compression,
-            sync=data.sync, index_sync=index.sync,
-        ) as writer:  # fmt: skip
+    index_sync = read_header(folder / "index").sync
+    with SequenceFileReader(folder / "data", unpack=False) as data:
+        options = {"version": data.version, "compression": data.compression, "sync": data.sync}
+        with MapFileWriter(tmp_path, data.key_class, data.value_class, index_sync=index_sync, **options) as writer:
             for record in data.records():
                 writer.append_packed(record.key, record.value)
     for path in folder.iterdir():

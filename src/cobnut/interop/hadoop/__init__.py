@@ -10,6 +10,7 @@ from cobnut.interop.hadoop.errors import (
 )
 from cobnut.interop.hadoop.header import Header, full_class_name, short_class_name
 from cobnut.interop.hadoop.mapfile import ArrayFileReader, ArrayFileWriter, MapFileReader, MapFileWriter
+from cobnut.interop.hadoop.mapwritable import MapWritable, TypedValue
 from cobnut.interop.hadoop.sequencefile import (
     RawRecord,
     SequenceFileReader,
@@ -21,7 +22,7 @@ from cobnut.interop.hadoop.writable import Writable
 
 __all__ = [
     "ArrayFileReader", "ArrayFileWriter", "CutError", "DataInput", "DataOutput", "FormatError", "Header",
-    "MapFileReader", "MapFileWriter", "RawRecord", "SequenceFileReader", "SequenceFileWriter", "Skipped",
-    "UnknownClassError", "VersionMismatchError", "VersionMismatchException", "Writable", "full_class_name",
+    "MapFileReader", "MapFileWriter", "MapWritable", "RawRecord", "SequenceFileReader", "SequenceFileWriter", "Skipped",
+    "TypedValue", "UnknownClassError", "VersionMismatchError", "VersionMismatchException", "Writable", "full_class_name",
     "read_header", "short_class_name",
 ]  # fmt: skip

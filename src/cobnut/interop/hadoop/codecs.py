@@ -56,13 +56,13 @@ class _Machine(Protocol):
     def decompress(self, data: bytes, most: int, /) -> bytes: ...
 
 
-def _stream(data: bytes, machine: _Machine, most_bytes: int) -> bytes:
-    """What *machine* makes of *data*: a stream that has ended, and has at most *most_bytes*."""
+def _stream(data: bytes, machine: _Machine, most_bytes: int, before: int = 0) -> bytes:
+    """What *machine* makes of *data*: a stream that has ended, at most *most_bytes* with those that came *before*."""
     try:
-        plain = machine.decompress(data, most_bytes + 1)
+        plain = machine.decompress(data, most_bytes - before + 1)
     except (zlib.error, OSError, ValueError) as error:
         raise FormatError(f"a compressed value that cannot be read ({error})") from None
-    if len(plain) > most_bytes:
+    if before + len(plain) > most_bytes:
         raise FormatError(f"a compressed value of more than {most_bytes} bytes")
     if not machine.eof:
         raise CutError("a compressed value that is cut")
@@ -72,11 +72,11 @@ def _stream(data: bytes, machine: _Machine, most_bytes: int) -> bytes:
 def _members(data: bytes, new_machine: Callable[[], _Machine], most_bytes: int) -> bytes:
     """All streams that follow each other in *data*."""
     parts: list[bytes] = []
-    left = most_bytes
+    before = 0
     while data or not parts:
         machine = new_machine()
-        parts.append(_stream(data, machine, left))
-        left -= len(parts[-1])
+        parts.append(_stream(data, machine, most_bytes, before))
+        before += len(parts[-1])
         data = machine.unused_data
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from cobnut.interop.hadoop.codecs import DEFAULT_CODEC
 from cobnut.interop.hadoop.data import DataInput
@@ -61,6 +62,24 @@ def order_of(class_name: str, version: int = NEWEST_VERSION) -> Order | None:
     return _ORDERS.get(name) if package in ("org.apache.hadoop.io", "org.apache.nutch.io") else None
 
 
+class _Found(NamedTuple):
+    """A record that was looked for: it is the one after *passed* others at `position`, which those of a block share."""
+
+    position: int
+    passed: int
+    equal: bool
+    value: bytes
+
+
+def _with_place(records: Iterator[RawRecord]) -> Iterator[tuple[int, RawRecord]]:
+    """Each record with the number of those before it at the same position."""
+    position, passed = -1, 0
+    for record in records:
+        passed = passed + 1 if record.position == position else 0
+        position = record.position
+        yield passed, record
+
+
 class _FolderReader:
     """What readers of MapFiles and ArrayFiles have in common."""
 
@@ -74,7 +93,7 @@ class _FolderReader:
         self.warnings = list(self.data.warnings)
         self._index: tuple[list[Any], list[int]] | None = None
         self._ascends = True
-        self._from = self.data.header.end
+        self._from = self.data.header.end, 0
 
     @property
     def key_class(self) -> str:
@@ -110,10 +129,11 @@ class _FolderReader:
 
     def records(self) -> Iterator[RawRecord]:
         """All records, or those from the key on that `seek` went to; a key that does not ascend makes a warning."""
-        self.data.seek(self._from)
-        self._from = self.data.header.end
+        position, passed = self._from
+        self._from = self.data.header.end, 0
+        self.data.seek(position)
         order, last = self.order, None
-        for record in self.data.records():
+        for record in islice(self.data.records(), passed, None):
             if order is not None:
                 key = _ordered(order, record.key)
                 if last is not None and key is not None and key < last:
@@ -122,8 +142,8 @@ class _FolderReader:
                 last = key
             yield record
 
-    def _find(self, key: bytes) -> tuple[int, bool, bytes] | None:
-        """Position of the first record at or after *key*, whether that is it, and its value."""
+    def _find(self, key: bytes) -> _Found | None:
+        """The first record at or after *key*."""
         keys, positions = self._entries()
         order = self.order if self._ascends else None
         wanted = None if order is None else _ordered(order, key)
@@ -132,19 +152,19 @@ class _FolderReader:
         place = bisect_left(keys, wanted)
         # equal keys may begin before the entry that names them
         self.data.seek(positions[place - 1] if place else self.data.header.end)
-        for record in self.data.records():
+        for passed, record in _with_place(self.data.records()):
             if record.key == key:
-                return record.position, True, record.value
+                return _Found(record.position, passed, True, record.value)
             found = _ordered(order, record.key)
             if found is not None and found >= wanted:
-                return record.position, found == wanted, record.value
-        return self.data.size, False, b""
+                return _Found(record.position, passed, found == wanted, record.value)
+        return _Found(self.data.size, 0, False, b"")
 
-    def _scan(self, key: bytes) -> tuple[int, bool, bytes] | None:
+    def _scan(self, key: bytes) -> _Found | None:
         self.data.seek(self.data.header.end)
-        for record in self.data.records():
+        for passed, record in _with_place(self.data.records()):
             if record.key == key:
-                return record.position, True, record.value
+                return _Found(record.position, passed, True, record.value)
         return None
 
     def _entries(self) -> tuple[list[Any], list[int]]:
@@ -205,13 +225,13 @@ class MapFileReader(_FolderReader):
         Where keys do not ascend, or their order is not known, only a key that is there is found: else all follows.
         """
         found = self._find(key)
-        self._from = self.data.header.end if found is None else found[0]
-        return found is not None and found[1]
+        self._from = (self.data.header.end, 0) if found is None else (found.position, found.passed)
+        return found is not None and found.equal
 
     def get(self, key: bytes) -> bytes | None:
         """The value of *key*, the first one if it stands there more than once."""
         found = self._find(key)
-        return found[2] if found is not None and found[1] else None
+        return found.value if found is not None and found.equal else None
 
 
 class ArrayFileReader(_FolderReader):
@@ -226,7 +246,7 @@ class ArrayFileReader(_FolderReader):
         if not 0 <= number < 1 << 63:
             return None
         found = self._find(number.to_bytes(8, "big"))
-        return found[2] if found is not None and found[1] else None
+        return found.value if found is not None and found.equal else None
 
     def __len__(self) -> int:
         """One more than the largest number, whether or not all before could be read."""

@@ -88,6 +88,8 @@ class SequenceFileWriter:
 
     def append(self, key: bytes, value: bytes) -> None:
         """Add a record; its value is packed if the file is compressed."""
+        if self._closed:
+            raise ValueError("the file is closed")
         if self._blocks is not None:
             self.count += 1
             if self._blocks.add(key, value):
@@ -97,6 +99,8 @@ class SequenceFileWriter:
 
     def append_packed(self, key: bytes, value: bytes) -> None:
         """Add a record whose value is packed already, as a reader that does not unpack gives it; not in blocks."""
+        if self._closed:
+            raise ValueError("the file is closed")
         if self._blocks is not None:
             raise ValueError("a file packed in blocks takes plain values only")
         length = len(key) + len(value)
