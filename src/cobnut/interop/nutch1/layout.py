@@ -3,7 +3,7 @@
 `Outlink`, `Inlink` and `Inlinks` have no version: their strings were UTF8 in 0.8 and Text later, and a flag with
 metadata came behind each link in 1.8 and 1.21. A value is tried in every layout, the newest first; only one that uses
 up all its bytes counts. `LayoutReader` reads the values of one file and stays with the layout of the first value that
-fits one only: a file was written by one version.
+fits one only, once a second one confirms it: a file was written by one version.
 
 Not here: the records themselves (`links`, `parse`).
 """
@@ -35,30 +35,33 @@ R = TypeVar("R")
 
 
 class LayoutReader(Generic[R]):
-    """Reads values of one file; `layout` is what they turned out to lie in, None while none told it."""
+    """Reads values of one file; `layout` is what they turned out to lie in, None while none told it.
 
-    __slots__ = ("_parse", "_what", "layout")
+    `parse` reads a record in a layout. `plausible` says whether a record can be meant: one that cannot is taken for
+    bytes of another layout, or damaged ones, except where the layout is known, or today's.
+    """
 
-    def __init__(self, parse: Callable[[DataInput, Layout], R], what: str) -> None:
-        self._parse, self._what = parse, what
+    __slots__ = ("_confirmed", "_parse", "_plausible", "_what", "layout")
+
+    def __init__(self, parse: Callable[[DataInput, Layout], R], plausible: Callable[[R], bool], what: str) -> None:
+        self._parse, self._plausible, self._what = parse, plausible, what
         self.layout: Layout | None = None
+        self._confirmed = False
 
     def __call__(self, value: bytes) -> R:
         if self.layout is None:
             return self._try_all(value)
         try:
-            return self._exactly(value, self.layout)
+            record = self._exactly(value, self.layout)
         except VersionMismatchError:
             raise
-        except FormatError as error:
-            # One file, one layout; but a file that was put together from several may hold another one.
-            for layout in LAYOUTS:
-                if layout is not self.layout:
-                    try:
-                        return self._exactly(value, layout)
-                    except FormatError:
-                        continue
-            raise error
+        except FormatError:
+            if self._confirmed:
+                raise
+            # The one value that told the layout may have been a damaged one.
+            return self._try_all(value)
+        self._confirmed = True
+        return record
 
     def _exactly(self, value: bytes, layout: Layout) -> R:
         data = DataInput(value)
@@ -71,7 +74,11 @@ class LayoutReader(Generic[R]):
         failures: list[FormatError] = []
         for layout in LAYOUTS:
             try:
-                fitting.append((layout, self._exactly(value, layout)))
+                record = self._exactly(value, layout)
+                if layout is Layout.FLAGGED or self._plausible(record):
+                    fitting.append((layout, record))
+                else:
+                    failures.append(FormatError(f"a {self._what} with a link that leads nowhere", offset=len(value)))
             except VersionMismatchError:
                 raise
             except FormatError as error:
@@ -79,14 +86,10 @@ class LayoutReader(Generic[R]):
         if not fitting:
             # The layout that came farthest is most likely the right one, and its complaint the helpful one.
             raise max(failures, key=lambda error: error.offset or 0)
-        if len(fitting) == 1:
-            self.layout = fitting[0][0]
-        return fitting[0][1]
-
-
-def read_exactly(parse: Callable[[DataInput, Layout], R], value: bytes, what: str) -> R:
-    """The record that all bytes of *value* make up, in whichever layout fits."""
-    return LayoutReader(parse, what)(value)
+        layout, record = fitting[0]
+        if len(fitting) == 1 and self._plausible(record):
+            self.layout = layout
+        return record
 
 
 def read_string(data: DataInput, layout: Layout) -> str:

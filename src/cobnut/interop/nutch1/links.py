@@ -14,7 +14,7 @@ import msgspec
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.mapwritable import MapWritable
 from cobnut.interop.hadoop.writable import Source
-from cobnut.interop.nutch1.layout import Layout, read_exactly, read_string, write_string
+from cobnut.interop.nutch1.layout import Layout, LayoutReader, read_string, write_string
 from cobnut.interop.nutch1.record import Record, read_flag, read_size
 
 LEAST_LINK_BYTES = {Layout.FLAGGED: 3, Layout.TEXT: 2, Layout.UTF8: 4}
@@ -35,7 +35,16 @@ class LaidRecord(Record):
 
     @classmethod
     def decode(cls, value: bytes) -> Self:
-        return read_exactly(cls.read_as, value, cls.__name__)
+        return cls.value_reader()(value)
+
+    @classmethod
+    def value_reader(cls) -> LayoutReader[Self]:
+        """What reads the values of one file and finds out their layout."""
+        return LayoutReader(cls.read_as, cls.leads_somewhere, cls.__name__)
+
+    def leads_somewhere(self) -> bool:
+        """Has every link here an address? Links of Nutch do."""
+        raise NotImplementedError
 
     def read_fields(self, source: Source) -> None:
         if isinstance(source, bytes | bytearray | memoryview):
@@ -70,6 +79,9 @@ class Outlink(LaidRecord):
     def write_as(self, out: DataOutput, layout: Layout) -> None:
         _write_link(out, self.to_url, self.anchor, self.metadata, layout)
 
+    def leads_somewhere(self) -> bool:
+        return bool(self.to_url)
+
 
 class Inlink(LaidRecord):
     """One link to a page; `metadata` is None where there is none."""
@@ -86,6 +98,9 @@ class Inlink(LaidRecord):
 
     def write_as(self, out: DataOutput, layout: Layout) -> None:
         _write_link(out, self.from_url, self.anchor, self.metadata, layout)
+
+    def leads_somewhere(self) -> bool:
+        return bool(self.from_url)
 
 
 class Inlinks(LaidRecord):
@@ -104,6 +119,9 @@ class Inlinks(LaidRecord):
         out.write_int(len(self.inlinks))
         for inlink in self.inlinks:
             inlink.write_as(out, layout)
+
+    def leads_somewhere(self) -> bool:
+        return all(inlink.from_url for inlink in self.inlinks)
 
     @property
     def anchors(self) -> list[str]:

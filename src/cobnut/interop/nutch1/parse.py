@@ -69,6 +69,9 @@ class ParseData(LaidRecord):
         write_metadata(out, self.content_meta, layout)
         write_metadata(out, self.parse_meta, layout)
 
+    def leads_somewhere(self) -> bool:
+        return all(outlink.to_url for outlink in self.outlinks)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ParseData):
             return NotImplemented

@@ -45,7 +45,7 @@ class ValueReader:
         self.record = record
         self._read: Callable[[bytes], Record] = record.decode
         if issubclass(record, LaidRecord):
-            self._read = LayoutReader(record.read_as, record.__name__)
+            self._read = record.value_reader()
 
     @property
     def layout(self) -> Layout | None:
