@@ -57,7 +57,7 @@ _TABLES: dict[bytes, dict[int, str]] = {}
 """Tables of one class that were seen, by their bytes: nearly every map of a crawldb has the same."""
 _MAX_TABLES = 64
 _HADOOP_NUMBERS = {name: number for number, name in HADOOP_IDS.items()}
-_NUTCH_NUMBERS = {name: number for number, name in NUTCH_IDS.items()}
+_NUTCH_NUMBERS = {name: number for number, name in NUTCH_IDS.items()} | {MAP: 137}
 
 
 class TypedValue(msgspec.Struct, frozen=True):
@@ -221,7 +221,7 @@ def _read_fast(data: DataInput) -> tuple[dict[Key, TypedValue], dict[int, str]] 
             classes = _TABLES[bytes(buffer[begin:at])].copy()
         entries: dict[Key, TypedValue] = {}
         (count,) = _INT.unpack_from(buffer, at)
-        if count * 2 > data.end - at:
+        if not 0 <= count * 2 <= data.end - at:
             return None
         at += 4
         for _ in range(count):
