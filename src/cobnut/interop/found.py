@@ -13,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from cobnut.interop.hadoop import DataInput, FormatError
+from cobnut.interop.hadoop import FormatError, sequencefile
 
-_HEADER_BYTES = 4096
+FOREIGN = "no SequenceFile: it does not begin with SEQ"
+"""What the error of a file says that is none of Hadoop's."""
 
 WEBDB_TABLES = ("pagesByURL", "pagesByMD5", "linksByURL", "linksByMD5")
 SEGMENT_07 = ("fetchlist", "fetcher", "fetcher_output")
@@ -29,7 +30,7 @@ _KIND_OF_CLASS = {
     "ParseText": "parse_text", "FetchListEntry": "fetchlist", "FetcherOutput": "fetcher", "Page": "pagesByURL",
 }  # fmt: skip
 _PLACES = {
-    "CrawlDatum": ("crawl_generate", "crawl_fetch", "crawl_parse"), "LinkDatum": ("outlinks", "inlinks"),
+    "CrawlDatum": ("crawl_generate", "crawl_fetch", "crawl_parse", "crawldb"), "LinkDatum": ("outlinks", "inlinks"),
     "FetcherOutput": ("fetcher_output",), "Link": ("linksByURL", "linksByMD5"),
 }  # fmt: skip
 """Where the folder's name decides, for the class of the value (of the key where there is no value)."""
@@ -122,19 +123,13 @@ def short_class(name: str) -> str:
 def read_header(path: Path) -> Header:
     """The beginning of the SequenceFile *path*; a `FormatError` says what is wrong with it."""
     with path.open("rb") as file:
-        start = file.read(_HEADER_BYTES)
+        start = file.read(3)
     if not start:
         raise FormatError("an empty file", path=str(path), offset=0, remedy="whoever wrote it was interrupted")
-    if not b"SEQ".startswith(start[:3]):
-        raise FormatError("no SequenceFile: it does not begin with SEQ", path=str(path), offset=0)
-    data = DataInput(start)
-    try:
-        data.take(3)
-        version = data.read_unsigned_byte()
-        read = data.read_utf8 if version < 4 else data.read_text
-        return Header(version, read(), read())
-    except FormatError as error:
-        raise error.in_file(str(path)) from None
+    if not b"SEQ".startswith(start):
+        raise FormatError(FOREIGN, path=str(path), offset=0)
+    header = sequencefile.read_header(path)
+    return Header(header.version, header.key_class, header.value_class)
 
 
 def kind_of(header: Header, path: Path, place: str | None = None) -> str:

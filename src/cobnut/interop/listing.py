@@ -206,14 +206,6 @@ class PartReader:
         except CobnutError as error:
             self.tell_error(error)
 
-    def key_of(self, record: RawRecord) -> Any:
-        """The key as JSON; None and a problem where it is none."""
-        try:
-            return self.decode_key(record.key)
-        except FormatError as error:
-            self.tell(record.position, None, f"a key that cannot be read: {error.what}", damage=True)
-            return None
-
     def listed(self, records: Iterable[RawRecord]) -> Iterator[Listed]:
         """The records as JSON."""
         for record in records:

@@ -23,8 +23,9 @@ from pathlib import Path
 
 import msgspec
 
-from cobnut.errors import InputError
+from cobnut.errors import CobnutError, InputError
 from cobnut.interop.found import (
+    FOREIGN,
     SEGMENT_07,
     SEGMENT_PARTS,
     WEBDB_TABLES,
@@ -46,7 +47,6 @@ MAX_NAMES = 500_000
 _MARKERS = {"fetcher.done", "index.done", "stats", "dbreadlock", "dbwritelock"}
 _DATABASES = {"crawldb", "linkdb", "hostdb", "webgraphdb", *WEBGRAPH}
 _TOLD = 5
-_FOREIGN = "no SequenceFile: it does not begin with SEQ"
 _LOOKED_FOR = (
     "looked for a crawldb, linkdb or hostdb (current/part-*), a webgraphdb, segments (crawl_generate, content, … or "
     "fetchlist, fetcher, …), 0.7's db or webdb (pagesByURL, …), a MapFile (data, index), a SequenceFile (begins SEQ)"
@@ -79,7 +79,7 @@ def _single_file(path: Path) -> Found:
     try:
         header = read_header(path)
     except FormatError as error:
-        if error.what == _FOREIGN:
+        if error.what == FOREIGN:
             raise InputError("no file of Nutch", where=str(path), remedy=_LOOKED_FOR) from None
         raise
     except OSError as error:
@@ -132,7 +132,7 @@ class _Gathered(msgspec.Struct):
     @property
     def is_there(self) -> bool:
         """Whether there is a file, or something that once was one."""
-        return bool(self.parts) or any(note.damage and _FOREIGN not in note.text for note in self.notes)
+        return bool(self.parts) or any(note.damage and FOREIGN not in note.text for note in self.notes)
 
     def note(self, text: str, path: Path | None = None, damage: bool = False) -> None:
         self.notes.append(Note(text, self.path if path is None else path, damage))
@@ -148,6 +148,8 @@ class _Gathered(msgspec.Struct):
         except FormatError as error:
             where = "" if error.offset is None else f" at byte {error.offset}"
             self.note(f"cannot be read: {error.what}{where}", path, damage=True)
+        except CobnutError as error:
+            self.note(f"cannot be read: {error.what}", path, damage=True)
         except OSError as error:
             self.note(f"cannot be opened ({_reason(error)})", path, damage=True)
         return None

@@ -36,7 +36,8 @@ def header(key: str, value: str, version: int = 6) -> bytes:
     names = b"".join(
         (len(name).to_bytes(2, "big") if version < 4 else bytes([len(name)])) + name.encode() for name in (key, value)
     )
-    return b"SEQ" + bytes([version]) + names + (b"\0\0\0\0\0\0" if version > 5 else b"") + bytes(16)
+    flags = bytes(6) if version > 5 else bytes(1)
+    return b"SEQ" + bytes([version]) + names + flags + bytes(16)
 
 
 def datums(path: Path, version: int = 6) -> None:
