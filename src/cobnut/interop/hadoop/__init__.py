@@ -22,7 +22,7 @@ from cobnut.interop.hadoop.writable import Writable
 
 __all__ = [
     "ArrayFileReader", "ArrayFileWriter", "CutError", "DataInput", "DataOutput", "FormatError", "Header",
-    "MapFileReader", "MapFileWriter", "MapWritable", "RawRecord", "SequenceFileReader", "SequenceFileWriter", "Skipped",
-    "TypedValue", "UnknownClassError", "VersionMismatchError", "VersionMismatchException", "Writable", "full_class_name",
-    "read_header", "short_class_name",
+    "MapFileReader", "MapFileWriter", "MapWritable", "RawRecord", "SequenceFileReader", "SequenceFileWriter",
+    "Skipped", "TypedValue", "UnknownClassError", "VersionMismatchError", "VersionMismatchException",
+    "Writable", "full_class_name", "read_header", "short_class_name",
 ]  # fmt: skip
