@@ -168,13 +168,25 @@ class PartReader:
         try:
             self.reader.seek(key)
             self.sought = self.reader.order is not None and self.reader.ascends
-            if not self.sought:
-                self._tell_of_reader()
-                self.reader.close()
-                self.reader = _reader_of(self.part)  # from the start
         except CobnutError as error:
             self.tell_error(error)
+        if not self.sought:
+            self.restart()
         return self.sought
+
+    @property
+    def ascends(self) -> bool:
+        """False once keys were met that do not."""
+        return self.reader.ascends if isinstance(self.reader, MapFileReader) else False
+
+    def restart(self) -> None:
+        """Let `raw` begin at the first record again."""
+        self.close()
+        self.sought = False
+        try:
+            self.reader = _reader_of(self.part)
+        except CobnutError as error:
+            self.tell_error(error)
 
     def tell(self, start: int | None, end: int | None, what: str, damage: bool) -> None:
         self._problems.add(Problem(self.file, start, end, what, damage))

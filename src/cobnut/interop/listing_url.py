@@ -24,6 +24,9 @@ from cobnut.interop.hadoop.sequencefile import RawRecord
 from cobnut.interop.listing import Listed, Listing, PartReader
 from cobnut.interop.nutch07 import Link, Page
 
+_LOOK_ON = 128
+"""Records that are read behind a key, as many as lie between two entries of an index: if they do not ascend, everything
+is read."""
 _NAMES_URL_07 = ("fetchlist", "fetcher", "fetcher_output", "content")
 
 
@@ -85,13 +88,21 @@ def _host(url: str) -> str:
 
 def _with_key(file: PartReader, key: bytes) -> Iterator[Listed]:
     """The records with exactly this key."""
-    for raw in _from_key(file, key):
+    beyond = 0
+    given: set[tuple[int, bytes]] = set()
+    file.seek(key)
+    for raw in file.raw():
         if raw.key == key:
-            one = file.one(raw)
-            if one is not None:
-                yield one
+            given.add((raw.position, raw.value))
+            yield from file.listed((raw,))
         elif file.sought:
-            return
+            beyond += 1
+            if beyond > _LOOK_ON or not file.ascends:
+                break
+    if file.sought and not file.ascends:  # the index cannot be trusted
+        file.restart()
+        found = (raw for raw in file.raw() if raw.key == key and (raw.position, raw.value) not in given)
+        yield from file.listed(found)
 
 
 def _from_key(file: PartReader, key: bytes) -> Iterator[RawRecord]:

@@ -39,6 +39,7 @@ from cobnut.interop.found import (
     short_class,
 )
 from cobnut.interop.hadoop import FormatError
+from cobnut.storage.files import cannot_read
 
 __all__ = ["Found", "Header", "Note", "Part", "read_header", "recognize", "short_class"]
 
@@ -69,6 +70,10 @@ def recognize(path: Path | str, *, max_names: int = MAX_NAMES) -> Found:
         return _single_file(path)
     if not stat.S_ISDIR(mode):
         raise InputError("neither a file nor a folder", where=str(path))
+    try:
+        os.scandir(path).close()
+    except OSError as error:
+        raise cannot_read(path, error) from None
     found = _Walk(max_names).folder(path, 2)
     if found is None:
         raise InputError("no files of Nutch", where=str(path), remedy=_LOOKED_FOR)
@@ -83,7 +88,7 @@ def _single_file(path: Path) -> Found:
             raise InputError("no file of Nutch", where=str(path), remedy=_LOOKED_FOR) from None
         raise
     except OSError as error:
-        raise InputError(f"cannot be opened ({_reason(error)})", where=str(path)) from None
+        raise cannot_read(path, error) from None
     kind = kind_of(header, path)
     if path.name != "data":
         return Found(kind, header.layout, path, (Part(kind, "SequenceFile", path, path, header),))
@@ -221,7 +226,8 @@ class _Walk:
             if name in names.folders:
                 inside = self.names(path / name)
                 gathered.notes += inside.notes
-                self.map_file(path / name, inside, place, gathered)
+                if inside.all or not inside.notes:  # else it could not be looked into
+                    self.map_file(path / name, inside, place, gathered)
                 gathered.notes += inside.strange(path / name, ("data", "index"))
             elif header := gathered.header(path / name):
                 file = path / name

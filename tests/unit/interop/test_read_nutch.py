@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -226,14 +229,14 @@ def test_the_index_is_used(ask: Asked, tmp_path: Path) -> None:
         positions = [record.position for record in reader.records()]
     data = bytearray((folder / "data").read_bytes())
     data[positions[1] : positions[1000]] = b"\xee" * (positions[1000] - positions[1])
-    data[positions[1300] :] = b"\xee" * (len(data) - positions[1300])
+    data[positions[1400] :] = b"\xee" * (len(data) - positions[1400])
     (folder / "data").write_bytes(data)
     assert keys(ask.objects(tmp_path / "crawldb", "--url", urls[1200])) == [urls[1200]]
     assert (ask.code, ask.error) == (0, "")
     everything = keys(ask.objects(tmp_path / "crawldb"))
     assert ask.code == 3
-    assert 200 < len(everything) < 310
-    assert everything[-1] == urls[1299]
+    assert 300 < len(everything) < 410
+    assert everything[-1] == urls[1399]
 
 
 # Bad input
@@ -262,6 +265,22 @@ def test_keys_that_do_not_ascend(ask: Asked, tmp_path: Path) -> None:
     assert "keys do not ascend" in ask.error
     assert ask.error.startswith("note: current/part-r-00000/data: byte ")
     assert keys(ask.objects(folder, "--url", "http://a.test/2")) == ["http://a.test/2"] * 2
+
+
+def test_a_key_out_of_order_that_the_index_does_not_show(ask: Asked, tmp_path: Path) -> None:
+    """The index has one entry for all of them."""
+    urls = [f"http://a.test/{number}" for number in (1, 9, 3, 4)]
+    folder = crawldb(tmp_path / "crawldb", urls)
+    part = folder / "current" / "part-r-00000"
+    with SequenceFileReader(part / "data") as reader:
+        first = next(reader.records())
+    with SequenceFileWriter(part / "index", TEXT, "org.apache.hadoop.io.LongWritable", compression="block") as index:
+        index.append(first.key, first.position.to_bytes(8, "big"))
+    for url in urls:
+        assert keys(ask.objects(folder, "--url", url)) == [url]
+        assert ask.code == 0
+    assert ask(folder, "--url", "http://a.test/5") == ""
+    assert "keys do not ascend" in ask.error
 
 
 def test_an_unknown_class_is_shown_as_bytes(ask: Asked, tmp_path: Path) -> None:
@@ -374,6 +393,31 @@ def test_many_problems_are_counted(ask: Asked, tmp_path: Path) -> None:
     assert len(lines) == 22
     assert lines[20] == "and 80 more"
     assert "100 places could not be read" in lines[21]
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may read everything")
+def test_what_may_not_be_read(tmp_path: Path) -> None:
+    shutil.copytree(NEW / "crawldb-00-inject" / "part-r-00000", tmp_path / "current" / "part-r-00000")
+    shutil.copytree(NEW / "crawldb-00-inject" / "part-r-00000", tmp_path / "current" / "part-r-00001")
+    powers = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+
+    def ask(path: Path) -> tuple[int, str, int]:
+        command = [*powers, sys.executable, "-m", "cobnut", "read", "nutch", str(path), "--json"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stderr, ended.stdout.count("\n")
+
+    (tmp_path / "current" / "part-r-00000").chmod(0)
+    try:
+        code, error, count = ask(tmp_path)
+        assert (code, count) == (3, 4)
+        assert error.startswith(
+            "left out: current/part-r-00000: cannot be opened (Permission denied)\ncobnut: one place"
+        )
+        code, error, count = ask(tmp_path / "current" / "part-r-00000")
+        assert (code, count) == (4, 0)
+        assert error.startswith("cobnut: it may not be read: ")
+    finally:
+        (tmp_path / "current" / "part-r-00000").chmod(0o755)
 
 
 def test_a_wrong_path(ask: Asked, tmp_path: Path) -> None:

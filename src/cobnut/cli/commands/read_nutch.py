@@ -22,7 +22,7 @@ TOLD = 20
 
 
 @click.command("nutch", short_help="A file or folder of Nutch, 0.7 to 1.23.")
-@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@click.argument("path", metavar="PATH", type=click.Path(path_type=Path, readable=False))
 @click.option("--url", metavar="URL", help="Only the records of this URL, as it is written there; texts whole.")
 @click.option("--stats", is_flag=True, help="Counts instead of records.")
 @click.option("--limit", metavar="N", type=click.IntRange(0), help="Most records.")
