@@ -3,7 +3,7 @@
 The fetchlist in the order of the pages' MD5s, and of each request a record in the parallel parts: a FetcherOutput, the
 Content, ParseData and ParseText. What a redirect led to in the same round stands under the URL that was asked for, with
 the target's as base, as 0.7 keeps it; the target has a record of its own besides. Bodies have their Content-Encoding
-undone. Anchors and scores are those that `updatesegs` wrote, as 0.7's does.
+undone. Anchors and scores are those that the crawl knows by now, as after 0.7's updatesegs.
 
 Not here: the web database (`webdb07`), the files (`nutch07.segment_writer`).
 """
@@ -79,13 +79,12 @@ _FETCHED = """
         r.reason AS reason, r.outcome AS first_outcome, r.redirect_url AS redirect_url,
         t.url AS url, t.outcome AS outcome, t.http_status AS http_status, t.fetched_at AS fetched_at,
         t.digest AS digest, t.last_modified AS last_modified, t.warc_file AS warc_file, t.warc_offset AS warc_offset,
-        COALESCE(k.score, r.score) AS score, k.anchors AS anchors, COALESCE(c.interval_s, $interval_s) AS interval_s,
+        COALESCE(c.score, r.score) AS score, COALESCE(c.interval_s, $interval_s) AS interval_s,
         p.parse_status AS parse_status, p.reason AS parse_reason, p.title AS title, p.text AS text,
         p.charset AS charset, p.noindex AS noindex, p.refresh_url AS refresh_url
     FROM records r
     JOIN fetched t ON t.url_key = r.end_key
     LEFT JOIN parsed p ON p.url_key = r.end_key
-    LEFT JOIN linked k ON k.url_key = r.url_key
     LEFT JOIN crawldb c ON c.url_key = r.url_key
 """
 
@@ -96,6 +95,14 @@ _LINKS = """
     FROM links l
     JOIN records r ON r.end_key = l.from_key
     WHERE NOT l.nofollow AND l.kind IN ($kinds)
+"""
+
+
+_ANCHORS = """
+    SELECT DISTINCT r.page_md5 AS page_md5, r.page_url AS page_url, l.anchor AS anchor
+    FROM linkdb l
+    JOIN records r ON r.url_key = l.to_key
+    WHERE NOT l.nofollow AND l.anchor <> '' AND l.kind IN ($kinds)
 """
 
 
@@ -128,9 +135,6 @@ class Segment07:
         """What came of it, by the MD5 the page had before."""
         records = _RECORDS.replace("$max_hops", str(MAX_HOPS))
         kinds = ", ".join(f"'{kind}'" for kind in LINK_KINDS)
-        needs = (
-            tables.FETCHED, tables.FETCHLIST, tables.PARSED, tables.LINKED, tables.CRAWLDB,
-        )  # fmt: skip
         links = Groups(
             self._source.rows(
                 records + _LINKS.replace("$kinds", kinds), "page_md5, page_url, position",
@@ -138,15 +142,24 @@ class Segment07:
             ),
             _place,
         )  # fmt: skip
+        anchors = Groups(
+            self._source.rows(
+                records + _ANCHORS.replace("$kinds", kinds), "page_md5, page_url, anchor",
+                (tables.FETCHED, tables.FETCHLIST, tables.LINKDB), self._segment,
+            ),
+            _place,
+        )  # fmt: skip
+        needs = (tables.FETCHED, tables.FETCHLIST, tables.PARSED, tables.CRAWLDB)
         rows = self._source.rows(
             records + _FETCHED, "page_md5, page_url", needs, self._segment, interval_s=self._interval_s
         )
         with Answers(self._segment.warc_path, self._most) as answers:
             for row in distinct(rows, attrgetter("page_url")):
-                found = links.of(_place(row))
+                found, words = links.of(_place(row)), [link.anchor for link in anchors.of(_place(row))]
                 if row.reason in NOT_TRIED:
                     continue
-                yield self._fetch(row, [Outlink(link.to_url, link.anchor or "") for link in found], answers)
+                entry = FetchListEntry(bool(row.is_fetched), self._page(row), words)
+                yield self._fetch(row, entry, [Outlink(link.to_url, link.anchor or "") for link in found], answers)
 
     def _page(self, row: Any) -> Page:
         score = row.score / MICRO
@@ -155,8 +168,7 @@ class Segment07:
             score=score, next_score=score,
         )  # fmt: skip
 
-    def _fetch(self, row: Any, outlinks: list[Outlink], answers: Answers) -> Fetch:
-        entry = FetchListEntry(bool(row.is_fetched), self._page(row), _words(row.anchors))
+    def _fetch(self, row: Any, entry: FetchListEntry, outlinks: list[Outlink], answers: Answers) -> Fetch:
         succeeded = row.outcome == "success"
         sent = answers.read(row.url, row.warc_file, row.warc_offset) if succeeded else None
         if succeeded and sent is None:
@@ -169,10 +181,6 @@ class Segment07:
 
 def _place(row: Any) -> tuple[bytes, bytes]:
     return row.page_md5, row.page_url.encode()
-
-
-def _words(anchors: Any) -> list[str]:
-    return sorted({anchor["anchor"] for anchor in anchors or () if anchor["anchor"]})
 
 
 def _status(row: Any) -> ProtocolStatus:

@@ -32,6 +32,7 @@ from cobnut.interop.nutch_export.statuses import (
     args_of,
     code_of,
     http_time,
+    representative,
 )
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import FETCHED, STATUSES, UNFETCHED
@@ -62,8 +63,8 @@ _PARSED = """
     SELECT
         url_of(p.url_key) AS page_url, p.parse_status AS parse_status, p.reason AS reason, p.title AS title,
         p.text AS text, p.description AS description, p.language AS language, p.charset AS charset,
-        p.noindex AS noindex, p.nofollow AS nofollow, p.refresh_url AS refresh_url,
-        p.refresh_delay_s AS refresh_delay_s, p.signature AS signature, p.fetched_at AS fetched_at, p.score AS score,
+        p.noindex AS noindex, p.nofollow AS nofollow, p.refresh_delay_s AS refresh_delay_s,
+        p.signature AS signature, p.fetched_at AS fetched_at, p.score AS score,
         f.digest AS digest, f.headers AS headers, f.fetched_at AS sent_at, p.media_type AS media_type
     FROM parsed p
     JOIN (SELECT * FROM fetched WHERE outcome = 'success') f ON f.url_key = p.url_key
@@ -72,11 +73,13 @@ _PARSED = """
 
 _LINKS = """
     SELECT
-        url_of(l.from_key) AS from_url, l.position AS position, COALESCE(l.to_url, url_of(l.to_key)) AS url,
-        url_of(l.to_key) AS to_url, l.anchor AS anchor, l.contribution AS contribution
+        url_of(l.from_key) AS from_url, l.position AS position,
+        url_of(l.to_key) AS to_url, l.anchor AS anchor, l.contribution AS contribution, l.kind AS kind
     FROM links l
-    WHERE NOT l.nofollow AND l.kind IN ($kinds)
+    WHERE NOT l.nofollow AND l.kind IN ($kinds, 'refresh')
 """
+QUICK_REFRESH_S = 5
+"""A refresh that waits less is a temporary redirect to Nutch, others are permanent."""
 _FETCH_TABLES = (tables.FETCHED, tables.PARSED, tables.CRAWLDB)
 
 
@@ -163,28 +166,27 @@ class Segment1:
             if row.signature is not None:
                 signed = CrawlDatum(status=SIGNATURE, fetch_time=row.fetched_at, signature=row.signature)
                 yield key, signed.to_bytes()
-            if row.refresh_url is not None:
-                shown = values.map_of({"_repr_": values.text(row.page_url)})
-                datum = CrawlDatum(status=LINKED, fetch_time=row.fetched_at, metadata=shown)
-                yield text_key(row.refresh_url), datum.to_bytes()
             for link in links:
                 datum = CrawlDatum(
                     status=LINKED, fetch_time=row.fetched_at, fetch_interval=interval_s,
                     score=link.contribution / MICRO,
                 )  # fmt: skip
+                if link.kind == "refresh":
+                    shown = representative(row.page_url, link.to_url, (row.refresh_delay_s or 0) < QUICK_REFRESH_S)
+                    datum.metadata = values.map_of({"_repr_": values.text(shown)})
                 yield text_key(link.to_url), datum.to_bytes()
 
     def parse_data(self) -> Iterator[Record]:
         """Titles, outlinks and metadata."""
         for row, links in self._pages():
-            content_meta = Metadata.of((name, value or "") for name, value in row.headers or ())
+            content_meta = Metadata.of((header_name(name), value or "") for name, value in row.headers or ())
             if row.digest is not None:
                 content_meta.add("nutch.content.digest", row.digest.hex())
             for name, value in self._notes(FETCH_STATUSES["success"], row.score, row.sent_at):
                 content_meta.add(name, value)
             data = ParseData(
-                status=_parse_status(row), title="" if row.noindex else row.title or "",
-                outlinks=[Outlink(link.to_url, link.anchor or "") for link in links],
+                status=_parse_status(row, links), title="" if row.noindex else row.title or "",
+                outlinks=[Outlink(link.to_url, link.anchor or "") for link in links if link.kind != "refresh"],
                 content_meta=content_meta, parse_meta=Metadata.of(_findings(row)),
             )  # fmt: skip
             yield text_key(row.page_url), data.to_bytes()
@@ -210,12 +212,22 @@ def _told(row: Any) -> MapWritable:
     return values.map_of(found)
 
 
-def _parse_status(row: Any) -> ParseStatus:
+def _parse_status(row: Any, links: list[Any]) -> ParseStatus:
     if row.parse_status == "failed":
         return ParseStatus(2, 200, [row.reason or "parse_error"])
-    if row.refresh_url is not None:
-        return ParseStatus(1, 100, [row.refresh_url, str(row.refresh_delay_s or 0)])
+    for link in links:
+        if link.kind == "refresh":
+            return ParseStatus(1, 100, [link.to_url, str(row.refresh_delay_s or 0)])
     return ParseStatus(1, 0)
+
+
+def header_name(name: str) -> str:
+    """A header field's name as Nutch looks for it; `fetched` has names in lower case.
+
+    >>> header_name("last-modified"), header_name("etag")
+    ('Last-Modified', 'ETag')
+    """
+    return "ETag" if name == "etag" else "-".join(word.capitalize() for word in name.split("-"))
 
 
 def _findings(row: Any) -> Iterator[tuple[str, str]]:

@@ -34,9 +34,8 @@ from cobnut.urls.keys import key_to_url
 CRAWL_TABLES = (
     tables.CRAWLDB, tables.PAGES, tables.LINKDB, tables.HOSTDB, tables.RANKS, tables.DUPLICATES,
 )  # fmt: skip
-SEGMENT_TABLES = (tables.FETCHLIST, tables.FETCHED, tables.PARSED, tables.LINKS, tables.LINKED)
 _KEYS = ("url_key", "to_key", "from_key")
-_AT_ONCE = 2
+_AT_ONCE = 3
 """Queries that run side by side: each has its share of the memory."""
 
 T = TypeVar("T")
