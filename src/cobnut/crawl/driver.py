@@ -164,6 +164,8 @@ class _Run:
         for segment in self.crawl.segments():
             if segment.name not in applied:
                 self.one_segment(segment)
+            elif segment.state() == FETCHED:  # imported, with pages that were not parsed there
+                self.parse(segment)
 
     def rounds(self) -> None:
         """Rounds, until nothing is due or a limit is reached."""
@@ -211,12 +213,16 @@ class _Run:
         if segment.state() == GENERATED:
             self.fetch(segment)
         if segment.state() == FETCHED:
-            self.show(f"parse {segment.name}")
-            self.took(steps.parse(self.crawl, self.settings, segment, pool=self.workers.parse))
+            self.parse(segment)
         if segment.state() == PARSED:
             self.show(f"updatedb {segment.name}")
             self.took(steps.updatedb(self.crawl, self.settings, [segment.name], clock=self.clock))
         return sum(rows_in(path) for path in segment.part_files(tables.FETCHED))
+
+    def parse(self, segment: SegmentFolder) -> None:
+        """Parses the pages of one segment that are not parsed."""
+        self.show(f"parse {segment.name}")
+        self.took(steps.parse(self.crawl, self.settings, segment, pool=self.workers.parse))
 
     def fetch(self, segment: SegmentFolder) -> None:
         """Fetches one segment, within what is left of time and pages."""

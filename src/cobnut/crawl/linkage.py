@@ -30,7 +30,8 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
         linkdb = crawl.table(tables.LINKDB).manifest()
         done = [entry["segment"] for entry in linkdb.get("applied", [])]
         known = set(applied_segments(crawl))
-        fresh = [s for s in crawl.segments() if s.name in known and s.name not in set(done)]
+        # an imported segment may be applied before its pages are parsed: its links come with a later run
+        fresh = [s for s in parsed_segments(crawl) if s.name in known and s.name not in set(done)]
         report.segments = [s.name for s in fresh]
         if not fresh:
             report.messages.append("no new segments: the linkdb stays as it is")

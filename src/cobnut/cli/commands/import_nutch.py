@@ -2,69 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cobnut.cli.options import FOLDER, json_option, on_crawl, opened, writing
+from cobnut.cli.options import FOLDER, Opened, json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
 
+if TYPE_CHECKING:
+    from cobnut.crawl.reports import StepReport
+    from cobnut.observe.clock import Clock
+
 DAMAGED = 3
+MOST_NAMED = 5
 
 
 @click.command("nutch")
 @on_crawl
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
-@click.option(
-    "--reparse", is_flag=True, help="Parse stored pages anew (`cobnut parse`); Nutch's text and links are left."
-)
+@click.option("--reparse", is_flag=True, help="Leave Nutch's text and links: `cobnut parse` reads the content anew.")
 @click.option("--overwrite", is_flag=True, help="What comes in replaces what is known here, even if that is newer.")
-@click.option("--no-seeds", is_flag=True, help="Add no seed for the hosts of fetched pages: the scope stays as it is.")
+@click.option("--no-seeds", is_flag=True, help="Add no seeds for the hosts of fetched pages: the scope stays as it is.")
 @json_option
 def command(
     crawl_dir: Path, paths: tuple[Path, ...], reparse: bool, overwrite: bool, no_seeds: bool, as_json: bool,
     overrides: tuple[str, ...],
 ) -> int:  # fmt: skip
-    """Take in what Nutch crawled, any version from 0.7 to 1.x: into DIR, a crawl made by `cobnut create`.
+    """Take in what Nutch crawled, in any version from 0.7 to 1.x: into DIR, which `cobnut create` made.
 
-    PATH is a crawldb, linkdb, hostdb, segment, a folder of segments, a whole crawl, or the `db` and `segments` of 0.7;
-    several may be named, in any order. They are read and left as they are. Doing it again changes nothing.
-    Exit 3: something could not be read; all else was taken in.
+    PATH is a crawldb, linkdb, hostdb, a segment, a folder of segments, a whole crawl, or the db and segments of 0.7; name
+    several in any order. They are only read. Doing it again changes nothing. Exit 3: something could not be read; all
+    else was taken in.
     """
+    crawl = opened(crawl_dir, overrides)
+    with writing(crawl.crawl):
+        report = take_in(crawl, paths, reparse=reparse, overwrite=overwrite, with_seeds=not no_seeds)
+    print_report(report, as_json)
+    return DAMAGED if report.details["damage"] else 0
+
+
+def take_in(
+    opened_crawl: Opened,
+    paths: Sequence[Path],
+    *,
+    reparse: bool = False,
+    overwrite: bool = False,
+    with_seeds: bool = True,
+    clock: Clock | None = None,
+) -> StepReport:
+    """Imports what lies at the paths. `details["damage"]` counts what could not be read. The caller holds the lock."""
     from cobnut.crawl.adopt import Adopted, adopt
     from cobnut.crawl.applied import applied_segments
     from cobnut.crawl.reports import reporting
     from cobnut.interop.nutch_import import NutchImport, look
 
-    crawl = opened(crawl_dir, overrides)
+    crawl, settings = opened_crawl.crawl, opened_crawl.settings
     found = look(paths)
     with (
-        writing(crawl.crawl),
-        reporting(crawl.crawl, "import") as report,
-        NutchImport(crawl.crawl, crawl.settings, reparse=reparse, applied=applied_segments(crawl.crawl)) as source,
+        reporting(crawl, "import") as report,
+        NutchImport(crawl, settings, reparse=reparse, applied=applied_segments(crawl), clock=clock) as source,
     ):
-        crawl.crawl.sweep_segments()
+        crawl.sweep_segments()
         taken = source.take(found)
         report.counts = dict(taken.counts)
         report.segments = list(taken.new_segments)
         adopt(
-            crawl.crawl, crawl.settings, Adopted(taken.pages, taken.hosts, taken.links, taken.segments), report,
-            overwrite=overwrite, with_seeds=not no_seeds,
+            crawl, settings, Adopted(taken.pages, taken.hosts, taken.links, taken.segments), report,
+            overwrite=overwrite, with_seeds=with_seeds, clock=clock,
         )  # fmt: skip
         losses = source.losses
+        report.counts["segments"] = len(taken.new_segments)
         for reason, count in losses.left_out.items():
             report.left_out[reason] = report.left_out.get(reason, 0) + count
-        report.counts["segments"] = len(taken.new_segments)
         report.messages = [*losses.lines(), *report.messages]
         if taken.waiting:
             report.messages.append(
-                f"pages of {len(taken.waiting)} segments are to be parsed: run `cobnut parse {crawl_dir}`"
+                f"{len(taken.waiting)} segments hold pages that are to be parsed: run `cobnut parse {crawl.path}`"
             )
-        if taken.addresses and not no_seeds:
+        if taken.addresses and with_seeds:
             report.messages.append(
-                "no seed was made for hosts that are private addresses; inject those you mean: "
-                + ", ".join(taken.addresses[:5])
+                "no seeds were made for hosts that are private addresses; inject those you mean: "
+                + ", ".join(taken.addresses[:MOST_NAMED])
             )
         report.details = {"damage": losses.damage, "waiting": taken.waiting, "addresses": taken.addresses}
-    print_report(report, as_json)
-    return DAMAGED if losses.damage else 0
+    return report

@@ -138,7 +138,7 @@ class NutchImport:
             for crawldb in _each(found, "crawldb"):
                 taken.has_pages = True
                 for part in crawldb.parts:
-                    for key, datum in self._records(part, CrawlDatum, "crawldb"):
+                    for key, datum in self._records(part, CrawlDatum, "crawldb_records"):
                         row = rows.of_datum(key, datum)
                         if row is not None:
                             staged.add(row)
@@ -160,7 +160,7 @@ class NutchImport:
         with Staged(self._scratch, ADOPTED_LINKS) as staged:
             for linkdb in _each(found, "linkdb"):
                 for part in linkdb.parts:
-                    for key, inlinks in self._records(part, Inlinks, "linkdb"):
+                    for key, inlinks in self._records(part, Inlinks, "linkdb_records"):
                         for row in rows.of_inlinks(key, inlinks):
                             staged.add(row)
             for webdb in _each(found, "webdb"):
@@ -178,7 +178,7 @@ class NutchImport:
         with Staged(self._scratch, ADOPTED_HOSTS) as staged:
             for hostdb in _each(found, "hostdb"):
                 for part in hostdb.parts:
-                    for host, datum in self._records(part, HostDatum, "hostdb"):
+                    for host, datum in self._records(part, HostDatum, "hostdb_records"):
                         row = host_row(self._forms, host, datum, self._clock.now_ms())
                         if row is None:
                             self.losses.leave_out("not_a_url")
