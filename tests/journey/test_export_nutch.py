@@ -296,3 +296,82 @@ def test_containers_are_compressed_as_real_nutch_does_it(new: Path) -> None:
                     assert other.header.compression == one.header.compression, name
                     assert (other.key_class, other.value_class) == (one.key_class, one.value_class), name
                     assert other.version == one.version
+
+
+@pytest.fixture(scope="module")
+def hadoop() -> Iterator[Any]:
+    """The real Hadoop that Spark brings along, in a process of its own: the view of its classes."""
+    pyspark = pytest.importorskip("pyspark")
+    from pyspark.java_gateway import launch_gateway
+
+    gateway = launch_gateway(pyspark.SparkConf())
+    yield gateway.jvm
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # its process ends with it
+    gateway.proc.wait(30)
+
+
+class RealHadoop:
+    """Reads containers by Hadoop's own classes. Nutch's records are bytes to it."""
+
+    def __init__(self, jvm: Any) -> None:
+        self.jvm, self.io, self.conf = jvm, jvm.org.apache.hadoop.io, jvm.org.apache.hadoop.conf.Configuration()
+
+    def call(self, name: str, stands_for: str = "BytesWritable") -> None:
+        """Let Hadoop take one of its own classes for the class *name* of the files."""
+        if "nutch" in name or "." not in name:
+            self.io.WritableName.addName(self.jvm.java.lang.Class.forName(f"org.apache.hadoop.io.{stands_for}"), name)
+
+    def records(self, path: Path) -> list[tuple[bytes, bytes]]:
+        """Keys and values, decompressed; Hadoop's file system checks the `.crc` file beside."""
+        place = self.jvm.org.apache.hadoop.fs.Path(str(path))
+        reader = getattr(self.io, "SequenceFile$Reader")(place.getFileSystem(self.conf), place, self.conf)
+        key, packed, found = self.io.DataOutputBuffer(), reader.createValueBytes(), []
+        while reader.nextRaw(key, packed) >= 0:
+            value = self.io.DataOutputBuffer()
+            packed.writeUncompressedBytes(value)
+            found.append((bytes(key.getData()[: key.getLength()]), bytes(value.getData()[: value.getLength()])))
+            key.reset()
+        reader.close()
+        return found
+
+    def finds(self, folder: Path, keys: list[Any]) -> bool:
+        """Does a MapFile's own index lead to every key?"""
+        place = self.jvm.org.apache.hadoop.fs.Path(str(folder))
+        reader = getattr(self.io, "MapFile$Reader")(place.getFileSystem(self.conf), str(folder), self.conf)
+        found = all(reader.seek(key) for key in keys)
+        reader.close()
+        return found
+
+
+@pytest.mark.spark
+def test_real_hadoop_reads_every_container(hadoop: Any, old: Path, new: Path) -> None:
+    real = RealHadoop(hadoop)
+    real.call("long", "LongWritable")
+    names = ("data", "index", "part-r-00000")
+    paths = [path for out in (old, new) for path in out.rglob("*") if path.is_file() and path.name in names]
+    assert len(paths) > 70
+    for path in paths:
+        with SequenceFileReader(path) as reader:
+            real.call(reader.header.key_class)
+            real.call(reader.header.value_class)
+            assert real.records(path) == [(bytes(r.key), bytes(r.value)) for r in reader.records()], path
+            assert not reader.skipped
+
+
+@pytest.mark.spark
+def test_real_hadoop_finds_every_url_by_the_index(hadoop: Any, old: Path, new: Path) -> None:
+    real = RealHadoop(hadoop)
+    real.call("UTF8", "UTF8")
+    real.call("long", "LongWritable")
+    for name in ("Page", "org.apache.nutch.crawl.CrawlDatum", "org.apache.nutch.protocol.Content"):
+        real.call(name)
+    urls = [page.url for page in WebDBReader(old / "db").pages()]
+    assert real.finds(old / "db/webdb/pagesByURL", [real.io.UTF8(url) for url in urls])
+    assert real.finds(new / "crawldb/current/part-r-00000", [real.io.Text(url) for url in urls if url != EMBEDDED])
+    for segment in (new / "segments").iterdir():
+        content = rows_of(segment / "content", Content.read)
+        assert real.finds(segment / "content/part-r-00000", [real.io.Text(url) for url in content])
+    for segment in (old / "segments").iterdir():
+        numbers = range(len(list(SegmentReader(segment).outputs())))
+        assert real.finds(segment / "fetcher", [real.io.LongWritable(number) for number in numbers])
