@@ -212,6 +212,11 @@ def test_a_count_of_more_than_follows_is_told(count):
         MapWritable.read(b"\xff" + bytes(1000))
 
 
+def test_a_map_of_more_entries_than_any_has_is_told():
+    with pytest.raises(FormatError, match="the most"):
+        MapWritable.read(b"\x00" + struct.pack(">i", 1_000_001) + b"\x89" * 3_000_000)
+
+
 def typical() -> bytes:
     value = MapWritable.of_texts({"Content-Type": "text/html"})
     value.put("_pst_", ProtocolStatus.JAVA_NAME, ProtocolStatus(1))

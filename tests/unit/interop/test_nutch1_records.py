@@ -112,6 +112,17 @@ def test_every_beginning_of_a_record_is_cut_and_nothing_else(case):
         reader(raw + b"\x00")
 
 
+@pytest.mark.parametrize("layout", Layout)
+@pytest.mark.parametrize("text", ["", "a", "x" * 127, "x" * 128, "ü" * 200])
+def test_links_end_where_they_end_also_where_more_bytes_follow(layout, text):
+    links = Inlinks([Inlink(f"http://a/{text}", text), Inlink(f"http://b/{text}", text)])
+    raw = laid(links, layout)
+    assert Inlinks.read_as(DataInput(raw), layout) == links
+    for length in range(len(raw)):
+        with pytest.raises(CutError):
+            Inlinks.read_as(DataInput(raw, 0, length), layout)
+
+
 @by_hand
 def test_a_beginning_in_a_layout_that_nothing_told_is_no_crash(case):
     raw = bytes.fromhex(case["hex"])
@@ -408,6 +419,21 @@ def test_a_bomb_is_told_before_it_fills_the_memory():
     packed = b"".join(machine.compress(bytes(1 << 20)) for _ in range(300)) + machine.flush()
     with pytest.raises(FormatError, match="more than"):
         Content.decode(struct.pack(">i", len(packed)) + packed)
+
+
+def test_a_record_of_more_items_than_any_has_is_told():
+    """A few kilobytes packed could become gigabytes of objects."""
+    many = struct.pack(">i", 1_000_001)
+    for raw, record_class in (
+        (many + b"\x01a\x00\x00" * 1_000_001, Inlinks), (many + b"\x01a" + bytes(4) * 2_000_000, Metadata),
+        (struct.pack(">i", 2) + (b"\x01a" + struct.pack(">i", 600_000) + bytes(600_000)) * 2, Metadata),
+        (bytes(1 << 26), ParseData), (bytes(1 << 26), CrawlDatum), (bytes(1 << 26), HostDatum),
+        (CrawlDatum(1).to_bytes()[:-1] + b"\x01" + bytes(1 << 26), CrawlDatum),
+    ):  # fmt: skip
+        with pytest.raises(FormatError, match=r"more than|the most"):
+            record_class.decode(raw)
+    page = Content("http://a/", content=bytes(1 << 26))
+    assert Content.decode(page.to_bytes()) == page
 
 
 def test_the_score_of_outlinks_is_shared():

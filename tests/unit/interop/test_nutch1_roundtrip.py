@@ -35,7 +35,7 @@ from cobnut.interop.nutch1 import (
 strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.just("x" * 40_000)
 short = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 """For UTF8, which cuts long ones."""
-addresses = short.map(lambda rest: f"http://example.com/{rest}")
+addresses = (short | st.just("x" * 300)).map(lambda rest: f"http://example.com/{rest}")
 floats = st.floats(width=32, allow_nan=False)
 bytes_, shorts, ints, longs = (st.integers(-(1 << n), (1 << n) - 1) for n in (7, 15, 31, 63))
 arguments = st.none() | st.lists(st.none() | strings, max_size=4)

@@ -26,6 +26,7 @@ from cobnut.interop.hadoop.writable import Writable
 
 MAX_DEPTH = 16
 """Maps within maps; real ones have none at all."""
+MAX_ENTRIES = 1_000_000
 MAX_EXTRA_CLASSES = 127
 IO = "org.apache.hadoop.io."
 NUTCH = "org.apache.nutch."
@@ -221,7 +222,7 @@ def _read_fast(data: DataInput) -> tuple[dict[Key, TypedValue], dict[int, str]] 
             classes = _TABLES[bytes(buffer[begin:at])].copy()
         entries: dict[Key, TypedValue] = {}
         (count,) = _INT.unpack_from(buffer, at)
-        if not 0 <= count * 2 <= data.end - at:
+        if not 0 <= count * 2 <= data.end - at or count > MAX_ENTRIES:
             return None
         at += 4
         for _ in range(count):
@@ -378,6 +379,8 @@ def _count_of_entries(data: DataInput) -> int:
     count = data.read_count(2)
     if count < 0:
         raise FormatError(f"a map with {count} entries", offset=at)
+    if count > MAX_ENTRIES:
+        raise FormatError(f"a map with {count} entries, and {MAX_ENTRIES} is the most", offset=at)
     return count
 
 

@@ -26,6 +26,7 @@ class Content(Record):
 
     JAVA_NAME: ClassVar[str] = "org.apache.nutch.protocol.Content"
     DIR_NAME: ClassVar[str] = "content"
+    HAS_BODY: ClassVar[bool] = True
     CUR_VERSION: ClassVar[int] = -1
     """Counted downwards, so that it cannot be taken for the length with which older ones begin."""
 

@@ -16,7 +16,7 @@ from typing import ClassVar, Self
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.errors import FormatError
 from cobnut.interop.hadoop.mapwritable import MapWritable
-from cobnut.interop.nutch1.record import Record, check_version, read_flag
+from cobnut.interop.nutch1.record import MAX_VALUE_BYTES, Record, check_version, read_flag
 
 STATUS_NAMES = {
     0x01: "db_unfetched", 0x02: "db_fetched", 0x03: "db_gone", 0x04: "db_redir_temp", 0x05: "db_redir_perm",
@@ -86,16 +86,12 @@ class CrawlDatum(Record):
             left = len(value) - at
             if left == 1 and not value[at]:
                 return cls(status, fetched, modified, retries, interval, score, signature)
-            if left > 1 and value[at] == 1:
+            if 1 < left < MAX_VALUE_BYTES and value[at] == 1:
                 data = DataInput(value, at + 1)
                 metadata = MapWritable.read(data)
                 data.finish("CrawlDatum")
                 return cls(status, fetched, modified, retries, interval, score, signature, metadata)
-        data = DataInput(value)
-        record = cls()
-        record._get(data)
-        data.finish("CrawlDatum")
-        return record
+        return super().decode(value)
 
     def _get(self, data: DataInput) -> None:
         at = data.position

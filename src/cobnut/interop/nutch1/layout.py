@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.errors import FormatError, VersionMismatchError
+from cobnut.interop.nutch1.record import check_length
 
 
 class Layout(StrEnum):
@@ -64,6 +65,7 @@ class LayoutReader(Generic[R]):
         return record
 
     def _exactly(self, value: bytes, layout: Layout) -> R:
+        check_length(value, self._what)
         data = DataInput(value)
         record = self._parse(data, layout)
         data.finish(self._what)

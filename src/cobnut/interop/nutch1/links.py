@@ -7,7 +7,7 @@ layout it lies (`layout`): `read` of whole bytes tries all of them, `read` from 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import msgspec
 
@@ -112,8 +112,7 @@ class Inlinks(LaidRecord):
 
     @classmethod
     def read_as(cls, data: DataInput, layout: Layout) -> Self:
-        count = read_size(data, LEAST_LINK_BYTES[layout])
-        return cls([Inlink.read_as(data, layout) for _ in range(count)])
+        return cls(read_links(Inlink, data, layout))
 
     def write_as(self, out: DataOutput, layout: Layout) -> None:
         out.write_int(len(self.inlinks))
@@ -143,6 +142,32 @@ class Inlinks(LaidRecord):
         return _as_counts(self.inlinks) == _as_counts(other.inlinks)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+Link = TypeVar("Link", Outlink, Inlink)
+
+
+def read_links(record: type[Link], data: DataInput, layout: Layout) -> list[Link]:
+    """An int count and so many links of class *record*."""
+    count = read_size(data, LEAST_LINK_BYTES[layout])
+    if layout is Layout.UTF8:
+        return [record.read_as(data, layout) for _ in range(count)]
+    buffer, end, flag = data.buffer, data.end, 1 if layout is Layout.FLAGGED else 0
+    links: list[Link] = []
+    for _ in range(count):
+        # Strings of less than 128 bytes and no metadata are nearly all there is; the rest, and what is cut, is read
+        # with more care.
+        at = data.position
+        middle = at + 1 + buffer[at] if at < end else end
+        behind = middle + 1 + buffer[middle] if middle < end else end
+        short = middle < end and buffer[at] | buffer[middle] < 128 and behind + flag <= end
+        if short and not (flag and buffer[behind]):
+            data.position = behind + flag
+            url = str(buffer[at + 1 : middle], "utf-8", "replace")
+            links.append(record(url, str(buffer[middle + 1 : behind], "utf-8", "replace")))
+        else:
+            links.append(record.read_as(data, layout))
+    return links
 
 
 def _as_counts(inlinks: list[Inlink]) -> list[tuple[str, str, bytes]]:

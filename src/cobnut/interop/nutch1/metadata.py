@@ -15,7 +15,7 @@ import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.nutch1.layout import Layout, write_string
-from cobnut.interop.nutch1.record import Record, read_size
+from cobnut.interop.nutch1.record import MAX_ITEMS, Record, read_size
 
 
 class Metadata(Record):
@@ -74,9 +74,12 @@ def read_metadata(data: DataInput, layout: Layout = Layout.TEXT) -> Metadata:
     string_bytes = 2 if layout is Layout.UTF8 else 1
     read = data.read_utf8 if layout is Layout.UTF8 else data.read_text
     values: dict[str, list[str]] = {}
+    most = MAX_ITEMS
     for _ in range(read_size(data, string_bytes + 4)):
         name = read()
-        found = [read() for _ in range(read_size(data, string_bytes))]
+        count = read_size(data, string_bytes, most)
+        most -= count
+        found = [read() for _ in range(count)]
         if name in values:
             values[name] += found
         else:

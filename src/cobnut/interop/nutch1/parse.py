@@ -15,9 +15,9 @@ import msgspec
 from cobnut.interop.hadoop.data import DataInput, DataOutput
 from cobnut.interop.hadoop.errors import FormatError
 from cobnut.interop.nutch1.layout import Layout, read_string, write_string
-from cobnut.interop.nutch1.links import LEAST_LINK_BYTES, LaidRecord, Outlink
+from cobnut.interop.nutch1.links import LaidRecord, Outlink, read_links
 from cobnut.interop.nutch1.metadata import Metadata, read_metadata, read_pairs, write_metadata
-from cobnut.interop.nutch1.record import Record, check_version, read_size
+from cobnut.interop.nutch1.record import Record, check_version
 from cobnut.interop.nutch1.statuses import PARSE_SUCCESS, ParseStatus
 
 _TEXT_VERSION = 5
@@ -52,8 +52,7 @@ class ParseData(LaidRecord):
             raise FormatError(f"a ParseData of version {version} does not lie in this layout", offset=at)
         status = ParseStatus(PARSE_SUCCESS) if version == 1 else ParseStatus.read(data)
         title = read_string(data, layout)
-        count = read_size(data, LEAST_LINK_BYTES[layout])
-        outlinks = [Outlink.read_as(data, layout) for _ in range(count)]
+        outlinks = read_links(Outlink, data, layout)
         content_meta = read_pairs(data) if version < 3 else read_metadata(data, layout)
         parse_meta = Metadata() if version < 4 else read_metadata(data, layout)
         return cls(status, title, outlinks, content_meta, parse_meta, version)
@@ -93,6 +92,7 @@ class ParseText(Record):
 
     JAVA_NAME: ClassVar[str] = "org.apache.nutch.parse.ParseText"
     DIR_NAME: ClassVar[str] = "parse_text"
+    HAS_BODY: ClassVar[bool] = True
     CUR_VERSION: ClassVar[int] = 2
 
     text: str = ""
