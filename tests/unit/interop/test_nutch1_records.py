@@ -1,5 +1,6 @@
 """Does every record of Nutch 0.8 to 1.23 read all its versions and layouts, and stand hostile bytes?"""
 
+import gzip
 import io
 import json
 import random
@@ -434,6 +435,17 @@ def test_a_record_of_more_items_than_any_has_is_told():
             record_class.decode(raw)
     page = Content("http://a/", content=bytes(1 << 26))
     assert Content.decode(page.to_bytes()) == page
+
+
+@pytest.mark.parametrize(
+    ("record_class", "head"), [(ProtocolStatus, b"\x01\x01" + bytes(8)), (ParseStatus, b"\x01\x02\x00\x00")]
+)
+def test_compressed_arguments_are_bounded_together(record_class, head):
+    packed = gzip.compress(b"x" * 3_000_000)
+    one = struct.pack(">i", len(packed)) + packed
+    assert len(record_class.decode(head + struct.pack(">i", 2) + one * 2).args) == 2
+    with pytest.raises(FormatError, match="compressed arguments"):
+        record_class.decode(head + struct.pack(">i", 6) + one * 6)
 
 
 def test_the_score_of_outlinks_is_shared():

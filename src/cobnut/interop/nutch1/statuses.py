@@ -10,6 +10,7 @@ import struct
 from typing import ClassVar
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
+from cobnut.interop.hadoop.errors import FormatError
 from cobnut.interop.nutch1.record import Record, check_version
 
 PROTOCOL_NAMES = {
@@ -25,6 +26,8 @@ PARSE_MINOR_NAMES = {
 PROTOCOL_SUCCESS = 1
 PARSE_NOTPARSED, PARSE_SUCCESS, PARSE_FAILED = 0, 1, 2
 PARSE_SUCCESS_REDIRECT = 100
+MAX_ARGUMENT_CHARS = 1 << 24
+"""All compressed arguments together: each by itself may be small, and grow a thousandfold."""
 _PLAIN = struct.Struct(">bbqi")
 Arguments = list[str | None]
 
@@ -114,4 +117,18 @@ def _read_version(data: DataInput, newest: int, record: str) -> int:
 
 
 def _read_arguments(data: DataInput, version: int) -> Arguments | None:
-    return data.read_compressed_string_array() if version == 1 else data.read_string_array()
+    if version != 1:
+        return data.read_string_array()
+    at = data.position
+    count = data.read_count(4)
+    if count < 0:
+        return None
+    arguments: Arguments = []
+    chars_left = MAX_ARGUMENT_CHARS
+    for _ in range(count):
+        argument = data.read_compressed_string()
+        chars_left -= len(argument or "")
+        if chars_left < 0:
+            raise FormatError(f"compressed arguments of more than {MAX_ARGUMENT_CHARS} characters", offset=at)
+        arguments.append(argument)
+    return arguments
