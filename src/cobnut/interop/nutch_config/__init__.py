@@ -1,0 +1,1 @@
+"""What does a Nutch configuration become here? `convert` reads it, `write` puts the result into a crawl."""
