@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "merge": ("merge", "10. Make one index out of the segments' indexes."),
     "import": ("import_", "Take in what other programs crawled."),
     "export": ("export", "Write the crawl in a form that other programs read."),
+    "cdx": ("cdx", "Write the index that replay tools want (CDXJ)."),
     "rollback": ("rollback", "Go back to the previous version of a table."),
     "forget": ("forget", "Never fetch, keep or show a page, a folder or a host again."),
     "clean": ("clean", "Remove what is not needed any more, and purge what is to be forgotten."),

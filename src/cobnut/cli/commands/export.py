@@ -7,6 +7,7 @@ import click
 from cobnut.cli.groups import TableGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "warc": ("export_warc", "Write what the servers sent as WARC files."),
     "nutch": ("export_nutch", "Write the crawl as Nutch 1.x or 0.7 has it."),
 }
 """Every subcommand, in the order of `--help`: its module in `cli.commands`, and its line."""
