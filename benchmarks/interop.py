@@ -3,8 +3,8 @@
     scripts/bench interop
     scripts/bench interop --only sequencefile
 
-A case is a file that is written and read again; the best of three runs counts. Records are as large as those of a crawldb
-(40 bytes of key, 140 of value), pages have 43 KB. Megabytes are those of keys and values, unpacked.
+A case is a file that is written and read again; the best of three runs counts. Records are as large as those of a
+crawldb (40 bytes of key, 140 of value), pages have 43 KB. Megabytes are those of keys and values, unpacked.
 """
 
 from __future__ import annotations

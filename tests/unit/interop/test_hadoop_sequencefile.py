@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import struct
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from cobnut.interop.hadoop.data import DataOutput
 from cobnut.interop.hadoop.errors import FormatError, UnknownClassError, VersionMismatchError
 from cobnut.interop.hadoop.header import Header, full_class_name, header_bytes, short_class_name
 from cobnut.interop.hadoop.sequencefile import RawRecord, SequenceFileReader, SequenceFileWriter, read_header
+from cobnut.interop.hadoop.window import FIRST_CHUNK_BYTES
 
 TEXT = "org.apache.hadoop.io.Text"
 SYNC = bytes(range(16))
@@ -121,6 +123,20 @@ def test_records_larger_than_what_is_read_at_once(tmp_path):
     records = [(b"a", os.urandom(3 << 20)), (b"b" * (1 << 20), b""), (b"", os.urandom(5 << 20)), (b"c", b"end")]
     for compression in ("none", "record", "block"):
         write(path, records, compression=compression)
+        assert read(path) == records
+
+
+@pytest.mark.parametrize("compression", ["none", "record", "block"])
+@pytest.mark.parametrize("crc", [False, True])
+def test_a_marker_across_what_is_read_at_once(tmp_path, compression, crc):
+    """Wherever the first stretch that is read ends: before, within or behind a marker and the lengths after it."""
+    path = tmp_path / "data"
+    start = len(write(path, [], compression=compression, crc=crc))
+    filler = random.Random(1).randbytes(FIRST_CHUNK_BYTES)
+    for over in range(-4, 44):
+        length = FIRST_CHUNK_BYTES - start - 8 - over - {"none": 1, "record": 12, "block": 80}[compression]
+        records = [(b"a", filler[:length]), (b"b", b"one"), (b"c", b""), (b"d", b"two")]
+        write(path, records, compression=compression, sync_interval=1, block_bytes=1, crc=crc)
         assert read(path) == records
 
 

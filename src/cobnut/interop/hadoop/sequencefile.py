@@ -25,7 +25,7 @@ from cobnut.interop.hadoop.data import MAX_INFLATED_BYTES, DataInput
 from cobnut.interop.hadoop.errors import CutError, FormatError
 from cobnut.interop.hadoop.header import MAX_HEADER_BYTES, SYNC_BYTES, Compression, Header, parse_header
 from cobnut.interop.hadoop.sequencefile_writer import SequenceFileWriter
-from cobnut.interop.hadoop.window import ESCAPE, RawFile, Window
+from cobnut.interop.hadoop.window import CHUNK_BYTES, ESCAPE, RawFile, Window
 
 __all__ = ["RawRecord", "SequenceFileReader", "SequenceFileWriter", "Skipped", "read_header"]
 
@@ -80,8 +80,13 @@ def _header(file: RawFile) -> Header:
 class SequenceFileReader:
     """The records of one file; `skipped` grows while they are read, `warnings` says what could not be checked."""
 
-    def __init__(self, path: str | Path, *, check_crc: bool = True, unpack: bool = True) -> None:
-        """With *unpack* false, values stay packed as they lie in the file; not for files packed in blocks."""
+    def __init__(
+        self, path: str | Path, *, check_crc: bool = True, unpack: bool = True, chunk_bytes: int = CHUNK_BYTES
+    ) -> None:
+        """With *unpack* false, values stay packed as they lie in the file; not for files packed in blocks.
+
+        *chunk_bytes* are read at once, and so is about the memory that is needed.
+        """
         self.path = Path(path)
         self.skipped: list[Skipped] = []
         self.warnings: list[str] = []
@@ -99,6 +104,7 @@ class SequenceFileReader:
             self.warnings.append(sums.warning)
         self._unpack = self._codec.unpack if unpack and self._codec is not None else None
         self._next = self.header.end
+        self._chunk_bytes = chunk_bytes
 
     @property
     def version(self) -> int:
@@ -153,14 +159,14 @@ class SequenceFileReader:
 
     def seek_to_marker(self, position: int) -> bool:
         """Let the next `records` begin at the first sync marker at or after *position*; false if none follows."""
-        window = Window(self._file, max(position, self.header.end), self.header.sync)
-        found = window.next_marker(max(position, self.header.end))
+        start = max(position, self.header.end)
+        found = Window(self._file, start, self.header.sync).next_marker(start)
         self._next = self._file.size if found is None else found
         return found is not None
 
     def records(self) -> Iterator[RawRecord]:
         """All records from where `seek` said, by default from the first; calling it again begins there again."""
-        window = Window(self._file, self._next, self.header.sync)
+        window = Window(self._file, self._next, self.header.sync, self._chunk_bytes)
         if self.header.compression == "block":
             return self._in_blocks(window, self._next)
         return self._one_by_one(window, self._next)
@@ -243,6 +249,10 @@ class SequenceFileReader:
         key_length: int
         length, key_length = _LENGTHS.unpack(window.bytes_at(at, at + 8))
         if length == -1 and self.header.sync:
+            # the marker is seen only once all of it is there
+            window.reach(at, at + _MARKER_BYTES)
+            if window.marker == at:
+                return at
             cut = window.file_size - at < _MARKER_BYTES
             what = "the file ends within a sync marker" if cut else "a sync marker that is not the one of this file"
             return self._resume(window, at, what)

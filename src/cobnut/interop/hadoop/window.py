@@ -18,7 +18,7 @@ from cobnut.interop.hadoop.checksums import SideSums
 from cobnut.interop.hadoop.errors import FormatError
 from cobnut.storage.files import cannot_read, io_errors
 
-FIRST_CHUNK_BYTES = 1 << 14
+FIRST_CHUNK_BYTES = 1 << 15
 CHUNK_BYTES = 1 << 20
 ESCAPE = b"\xff\xff\xff\xff"
 """Stands before a sync marker, in the place of a record's length."""
@@ -65,12 +65,16 @@ class RawFile:
 
 
 class Window:
-    """Bytes `start` to `end` of *file*; *sync* is its sync marker, empty if it has none."""
+    """Bytes `start` to `end` of *file*; *sync* is its sync marker, empty if it has none.
 
-    def __init__(self, file: RawFile, at: int, sync: bytes) -> None:
+    *chunk_bytes* are read at once, fewer at first: who seeks to a record wants no more than that.
+    """
+
+    def __init__(self, file: RawFile, at: int, sync: bytes, chunk_bytes: int = CHUNK_BYTES) -> None:
         self._file = file
         self._sync = ESCAPE + sync if sync else b""
-        self._chunk = FIRST_CHUNK_BYTES
+        self._most = chunk_bytes
+        self._chunk = min(FIRST_CHUNK_BYTES, chunk_bytes)
         self.data = b""
         self.file_size = file.size
         step = file.sums.step if file.sums is not None else 0
@@ -102,7 +106,8 @@ class Window:
         if self.end >= self.file_size:
             return False
         held = self.end - at
-        count = self._chunk = min(2 * self._chunk, CHUNK_BYTES)
+        count = self._chunk
+        self._chunk = min(2 * count, self._most)
         # a record much larger than a chunk would else be copied once for every chunk
         count = max(count, held)
         sums = self._file.sums
