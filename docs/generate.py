@@ -1,4 +1,4 @@
-"""Which reference pages follow from the code? Tables, settings, commands, reasons and exit codes.
+"""Which reference pages follow from the code? Tables, settings, commands, reasons, exit codes, Nutch's properties.
 
 Run it by `scripts/docs`; with --check it writes nothing and names the pages that are out of step.
 """
@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -17,6 +18,9 @@ import msgspec
 from cobnut import errors
 from cobnut.config import sections
 from cobnut.records import catalogue, outcomes
+
+if TYPE_CHECKING:
+    from cobnut.interop.nutch_config.properties import Row
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- made by scripts/docs from {source}; do not edit -->\n\n"
@@ -126,6 +130,30 @@ def reasons() -> str:
     )
 
 
+VERDICTS = {"sets": "a setting", "built in": "no setting is needed", "none": "no counterpart"}
+
+
+def nutch_properties() -> str:
+    """What becomes of Nutch's properties."""
+    from cobnut.interop.nutch_config.properties import ROWS
+
+    def target(row: Row) -> str:
+        return ", ".join(f"`{key}`" for key, _ in row.settings) or VERDICTS[row.verdict]
+
+    return "".join(
+        [
+            NOTE.format(source="interop.nutch_config.properties"),
+            "# Nutch's properties\n\n",
+            "What `cobnut import nutch-config` makes of each property, from 0.7 to 1.23. A name that ends in `*` stands "
+            "for all that begin so and have no row of their own. Numbers are brought into the unit of the setting "
+            "(milliseconds, minutes and days become seconds) and into its range; a negative number that means that "
+            "there is no limit becomes the greatest value there is. [Filters and normalizers](rules.md) become rule "
+            "files.\n\n",
+            grid(("property", "becomes", "note"), ((f"`{r.name}`", target(r), r.note) for r in ROWS)),
+        ]
+    )
+
+
 def program() -> click.Group:
     """The command line as a click group."""
     from cobnut.cli import main
@@ -181,6 +209,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "reasons.md": reasons,
     "commands.md": commands,
+    "nutch-properties.md": nutch_properties,
 }
 
 

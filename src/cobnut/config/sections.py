@@ -177,6 +177,8 @@ class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How tables lie on disk."""
 
     partition_rows: int = 1_000_000
+    delta_least_rows: int = 50_000
+    delta_share: float = 0.5
     grace_s: int = 60
     lock_wait_s: float = 0.0
     memory_mib: int = 1024
@@ -214,8 +216,8 @@ DOCS: dict[str, str] = {
     "crawl.max_time_s": "Time one run of `cobnut crawl` may take; 0 is without limit.",
     "crawl.round_pages": "Most URLs in the fetchlist of one round.",
     "crawl.round_s": "A round is sealed after this time; what it did not reach is in the next fetchlist.",
-    "urls.normalizers": "Normalizers by name, run in this order.",
-    "urls.filters": "Filters by name, run in this order; the first that refuses names the reason.",
+    "urls.normalizers": "Normalizers by name, run in this order; `rules:FILE` is a rule file.",
+    "urls.filters": "Filters by name, run in this order; the first that refuses names the reason. `rules:FILE` is a rule file.",
     "urls.max_length": "Longest URL that may enter, in characters.",
     "urls.deny_suffixes": "Path endings that are not fetched (filter `suffix`).",
     "fetcher.agent_name": "Product token in User-Agent, and the name looked for in robots.txt.",
@@ -308,6 +310,8 @@ DOCS: dict[str, str] = {
     "serve.access_log": "File that gets one JSON line per request; `-` is standard output, empty is none.",
     "serve.log_queries": "Write what was searched for into the access log.",
     "storage.partition_rows": "Rows above which a table is split further.",
+    "storage.delta_least_rows": "Partitions of fewer rows are written whole at every round; larger ones get a delta.",
+    "storage.delta_share": "A delta is folded in when it has more than this share of its partition's rows; 0: always.",
     "storage.grace_s": "Time before a superseded generation is removed.",
     "storage.lock_wait_s": "How long to wait for another writer.",
     "storage.memory_mib": "Memory the relational engine may take.",
