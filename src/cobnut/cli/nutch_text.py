@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cobnut.inspect.show import iso_time, plain
+from cobnut.interop.listing_url import url_of
+from cobnut.interop.nutch1.statuses import PARSE_NAMES, PROTOCOL_NAMES
 
 CUT = 200
 """Characters of a text or body that are shown when not the whole is asked for."""
@@ -39,16 +41,8 @@ def _heading(key: Any, value: Any) -> str:
         if "fromID" in key:
             return f"{key['fromID']} -> {key['url']}"
         return str(key.get("url", key.get("value", key.get("hex", key))))
-    url = _url_of(value)
+    url = url_of(value)
     return f"{key}" if url is None else f"{key}  {url}"
-
-
-def _url_of(value: Any) -> str | None:
-    if not isinstance(value, dict):
-        return None
-    entry = value.get("fetchListEntry", value)
-    url = entry.get("page", entry).get("url")
-    return url if isinstance(url, str) else None
 
 
 def _teller(value: Fields) -> Callable[[Fields, bool], Iterator[str]]:
@@ -184,8 +178,6 @@ def _interval(seconds: int) -> str:
 
 def _status(status: Fields) -> str:
     """A protocol status or a parse status: its codes and what they are about."""
-    from cobnut.interop.nutch1.statuses import PARSE_NAMES, PROTOCOL_NAMES
-
     if "code" in status:
         name, code = PROTOCOL_NAMES.get(status["code"], "unknown"), str(status["code"])
     else:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cobnut.errors import CobnutError
-from cobnut.interop.found import Found, Header, Part
+from cobnut.interop.found import Found, Header, Part, short_class
 from cobnut.interop.hadoop.errors import FormatError
 from cobnut.interop.hadoop.mapfile import MapFileReader, Order
 from cobnut.interop.hadoop.sequencefile import RawRecord, SequenceFileReader
@@ -32,6 +32,9 @@ ORDERS: dict[str, Order] = {
     "pagesByMD5": page_order, "linksByURL": link_url_order, "linksByMD5": link_md5_order,
 }  # fmt: skip
 """How the tables of a webdb are sorted that have records as keys."""
+
+_VERSIONED = {"CrawlDatum", "ParseData", "ParseText"}
+"""Records that begin with their version."""
 
 Reader = MapFileReader | SequenceFileReader
 
@@ -100,6 +103,7 @@ class Listing:
     def __init__(self, found: Found) -> None:
         self.found = found
         self.problems = Problems()
+        self._versions: dict[Path, tuple[str, int]] = {}
         for note in found.all_notes():
             self.problems.add(Problem(self.name(note.path), None, None, note.text, note.damage))
 
@@ -109,6 +113,13 @@ class Listing:
         if path == root:
             return path.name or str(path)
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+    def saw_version(self, folder: Path, file: str, version: int) -> None:
+        """The records of *file*, one of several in *folder*, have this version: another one than before is told."""
+        first, known = self._versions.setdefault(folder, (file, version))
+        if known != version:
+            what = f"its records are of version {version}, those of {first} of version {known}: both are read"
+            self.problems.add(Problem(file, None, None, what, damage=False))
 
     def __iter__(self) -> Iterator[Listed]:
         for part in self.found.all_parts():
@@ -130,7 +141,9 @@ class PartReader:
     def __init__(self, listing: Listing, part: Part) -> None:
         self.part = part
         self.file = listing.name(part.data)
+        self._listing = listing
         self._problems = listing.problems
+        self._is_versioned = part.path.name.startswith("part-") and short_class(part.header.value_class) in _VERSIONED
         self.sought = False
         """Whether the records begin at the key that `seek` went to."""
         self.reader: Reader | None = None
@@ -214,7 +227,11 @@ class PartReader:
         if self.reader is None:
             return
         try:
-            yield from self.reader.records()
+            for record in self.reader.records():
+                if self._is_versioned and record.value:
+                    self._listing.saw_version(self.part.path.parent, self.file, record.value[0])
+                    self._is_versioned = False
+                yield record
         except CobnutError as error:
             self.tell_error(error)
 

@@ -67,7 +67,7 @@ def _of_part(file: PartReader, part: Part, known: _Known) -> Iterator[Listed]:
     elif part.container == "ArrayFile" and part.layout == "0.7":
         yield from _of_segment(file, part, known)
     else:
-        yield from (one for one in file.listed(file.raw()) if known.url in (_url_of(one.key), _url_of(one.value)))
+        yield from (one for one in file.listed(file.raw()) if known.url in (url_of(one.key), url_of(one.value)))
 
 
 def _key(key_class: str, text: str) -> bytes:
@@ -122,7 +122,7 @@ def _of_webdb(file: PartReader, part: Part, known: _Known) -> Iterator[Listed]:
         for md5 in sorted(known.md5s):
             yield from _while(file, Link(bytes.fromhex(md5), "").to_bytes(), fromID=md5)
     else:
-        yield from (one for one in file.listed(file.raw()) if _url_of(one.key) == known.url)
+        yield from (one for one in file.listed(file.raw()) if url_of(one.key) == known.url)
 
 
 def _while(file: PartReader, key: bytes, **fields: str) -> Iterator[Listed]:
@@ -137,21 +137,21 @@ def _while(file: PartReader, key: bytes, **fields: str) -> Iterator[Listed]:
 def _of_segment(file: PartReader, part: Part, known: _Known) -> Iterator[Listed]:
     """One of the files whose keys are numbers."""
     if part.kind == "fetchlist":
-        yield from (one for one in file.listed(file.raw()) if _url_of(one.value) == known.url)
+        yield from (one for one in file.listed(file.raw()) if url_of(one.value) == known.url)
     elif known.numbers is not None:
         for number in known.numbers:
             yield from _with_key(file, number.to_bytes(8, "big"))
     elif part.kind in _NAMES_URL_07:
         known.numbers = []
         for one in file.listed(file.raw()):
-            if _url_of(one.value) == known.url:
+            if url_of(one.value) == known.url:
                 known.numbers.append(one.key)
                 yield one
     else:
         file.tell(None, None, "keys are numbers here: name the whole segment to find a URL's record", damage=False)
 
 
-def _url_of(value: Any) -> str | None:
+def url_of(value: Any) -> str | None:
     """The URL that a key or value is, or is about."""
     if isinstance(value, str):
         return value

@@ -344,6 +344,20 @@ def test_mixed_versions_in_one_folder(ask: Asked, tmp_path: Path) -> None:
     assert len(objects) == 5
 
 
+def test_records_of_different_versions_in_one_folder(ask: Asked, tmp_path: Path) -> None:
+    """Written by 0.9 and by 1.x: the container is the same."""
+    shutil.copytree(NEW / "crawldb-00-inject" / "part-r-00000", tmp_path / "crawldb" / "current" / "part-r-00000")
+    value = bytes([5, 1]) + (1000).to_bytes(8, "big") + b"\0" + bytes.fromhex("3f8000003f800000") + bytes(8 + 1 + 1)
+    with MapFileWriter(tmp_path / "crawldb" / "current" / "part-00000", TEXT, DATUM) as table:
+        table.append(text("http://a.test/"), value)
+    assert len(ask.objects(tmp_path / "crawldb")) == 5
+    assert ask.code == 0
+    assert ask.error == (
+        "note: current/part-r-00000/data: its records are of version 7, "
+        "those of current/part-00000/data of version 5: both are read\n"
+    )
+
+
 def test_a_record_of_a_newer_version_is_left_out(ask: Asked, tmp_path: Path) -> None:
     with SequenceFileWriter(tmp_path / "part-r-00000", TEXT, DATUM) as data:
         position = data.position
