@@ -61,9 +61,11 @@ def newest_known(crawl: CrawlFolder) -> Known:
     if version is not None:
         with version:
             manifest = version.manifest
-            for batch in batches_of(CRAWLDB, version.files(), ["url_key", "status"], _ROWS):
-                for key, status in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-                    if status != "unfetched":
+            columns = ["url_key", "status", "reason"]
+            for batch in batches_of(CRAWLDB, version.files(), columns, _ROWS):
+                for key, status, reason in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
+                    # missing once is an answer; imported again it would count as missing a second time
+                    if status != "unfetched" or reason == "http_404":
                         settled.append(key_hash(key))
     version = crawl.table(PAGES).current()
     if version is not None:

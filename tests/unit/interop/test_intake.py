@@ -225,3 +225,13 @@ def test_imported_pages_enter_the_crawldb(crawl: CrawlFolder) -> None:
     assert found[key("http://a.test/x")]["status"] == "fetched"
     assert (found[key("http://a.test/x")]["depth"], found[key("http://a.test/y")]["depth"]) == (0, 1)
     assert found[key("http://a.test/moved")]["status"] == "redirect_temp"
+
+
+def test_a_404_seen_once_does_not_count_twice_when_it_is_imported_again(crawl: CrawlFolder) -> None:
+    missing = Document("http://a.test/no", NOW - DAY, 404, HTML, b"no")
+    taken_in(crawl, missing)
+    steps.parse(crawl, SETTINGS, crawl.segments()[0])
+    steps.updatedb(crawl, SETTINGS, clock=clock())
+    assert taken_in(crawl, missing).left_out == {"in_crawl": 1}
+    [row_] = crawl.table(tables.CRAWLDB).read().to_pylist()
+    assert (row_["status"], row_["reason"]) == ("unfetched", "http_404")
