@@ -71,6 +71,8 @@ def _adopt_rows(
     clock: Clock,
     on_publish: Callable[[str], None] | None,
 ) -> None:
+    if adopted.pages:
+        _begin_tables(crawl)
     before = crawl.table(tables.CRAWLDB).manifest()
     done = {entry["segment"] for entry in before.get("applied", [])}
     shown = _shown(crawl, adopted) if adopted.pages else set()
@@ -138,6 +140,16 @@ def _adopt_rows(
         report.counts["crawldb"] = rows
     if adopted.hosts:
         report.counts["hostdb"] = outcome.rows["hostdb"]
+
+
+def _begin_tables(crawl: CrawlFolder) -> None:
+    """In a new crawl, empty tables: pages that hold segments beside no crawldb at all would be taken for a loss."""
+    for table in (tables.PAGES, tables.CRAWLDB):
+        store = crawl.table(table)
+        if not store.manifest():
+            with store.begin() as draft:
+                draft.write_partition(0, [])
+                draft.publish("adopt", applied=[])
 
 
 def _adopt_links(

@@ -314,7 +314,10 @@ class _Walk:
         gathered = self.version(path, names)
         if gathered is None or not (gathered.is_there or path.name in _DATABASES):
             return None
-        return gathered.found(gathered.parts[0].kind if gathered.parts else path.name)
+        kind = gathered.parts[0].kind if gathered.parts else path.name
+        if kind == "records" and path.name in _DATABASES:
+            kind = path.name  # of a class that is not known: reading it says so
+        return gathered.found(kind)
 
     def version(self, path: Path, names: _Names, place: str | None = None) -> _Gathered | None:
         """The table in `current`, its present version, or in `old` where that is all there is."""

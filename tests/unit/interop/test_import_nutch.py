@@ -70,8 +70,9 @@ def test_reasons_and_cold_columns_of_1_x(new):
     hot, cold = by_url(crawl, tables.CRAWLDB), by_url(crawl, tables.PAGES)
     site = "http://127.0.0.1:18099"
     reasons = {
-        "/gone.html": "http_410", "/missing.html": "http_404", "/error500.html": "http_500", "/slow503.html": "http_503",
-        "/forbidden.html": "http_403", "/private/x.html": "robots_denied", "/noindex.html": "noindex", "/a.html": None,
+        "/gone.html": "http_410", "/missing.html": "http_404", "/error500.html": "http_500",
+        "/slow503.html": "http_503", "/forbidden.html": "http_403",
+        "/private/x.html": "robots_denied", "/noindex.html": "noindex", "/a.html": None,
     }  # fmt: skip
     for path, reason in reasons.items():
         assert hot[key(site + path)]["reason"] == reason, path

@@ -32,9 +32,9 @@ def command(
 ) -> int:  # fmt: skip
     """Take in what Nutch crawled, in any version from 0.7 to 1.x: into DIR, which `cobnut create` made.
 
-    PATH is a crawldb, linkdb, hostdb, a segment, a folder of segments, a whole crawl, or the db and segments of 0.7; name
-    several in any order. They are only read. Doing it again changes nothing. Exit 3: something could not be read; all
-    else was taken in.
+    PATH is a crawldb, linkdb, hostdb, a segment, a folder of segments, a whole crawl, or the db and segments of 0.7;
+    name several in any order. They are only read. Doing it again changes nothing. Exit 3: something could not be
+    read; all else was taken in.
     """
     crawl = opened(crawl_dir, overrides)
     with writing(crawl.crawl):

@@ -117,6 +117,10 @@ class NutchImport:
                     losses.damaged(note.path, note.text, records=0)
                 else:
                     losses.note(f"{note.path}: {note.text}")
+            for segment in one.each("segment"):
+                for part in segment.parts:
+                    if part.kind == "records":
+                        losses.damaged(part.data, f"records of a class that is not known, {part.header.value_class}")
             for graph in one.each("webgraphdb"):
                 losses.note(f"{graph.path}: left out, `cobnut rank` computes ranks anew from the links")
                 losses.leave_out("webgraphdb")
