@@ -144,11 +144,11 @@ def nutch_properties() -> str:
         [
             NOTE.format(source="interop.nutch_config.properties"),
             "# Nutch's properties\n\n",
-            "What `cobnut import nutch-config` makes of each property, from 0.7 to 1.23. A name that ends in `*` stands "
-            "for all that begin so and have no row of their own. Numbers are brought into the unit of the setting "
-            "(milliseconds, minutes and days become seconds) and into its range; a negative number that means that "
-            "there is no limit becomes the greatest value there is. [Filters and normalizers](rules.md) become rule "
-            "files.\n\n",
+            "What `cobnut import nutch-config` makes of each property, from 0.7 to 1.23. A name that ends in `*` "
+            "stands for all that begin so and have no row of their own. Numbers come into the unit of the setting "
+            "(milliseconds, minutes and days become seconds) and into its range; a negative number that means "
+            "that there is no limit becomes the greatest value there is. [Filters and normalizers](rules.md) become "
+            "rule files.\n\n",
             grid(("property", "becomes", "note"), ((f"`{r.name}`", target(r), r.note) for r in ROWS)),
         ]
     )

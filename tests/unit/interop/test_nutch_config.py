@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from crawling import cobnut
+from crawling import FAST, cobnut
+from nutch_site import SEEDS, SITE, NutchSite
 
 from cobnut.config.load import known_keys, load_settings
 from cobnut.config.sections import Settings
@@ -469,6 +470,24 @@ def test_the_command(tmp_path):
     assert (tmp_path / "copy/rules/regex-urlfilter.txt").read_bytes() == (
         crawl / "rules/regex-urlfilter.txt"
     ).read_bytes()
+
+
+def test_a_crawl_obeys_the_rules_that_came_over(tmp_path):
+    rules = "-(?i)\\.TXT$\n-/slow503\n-zh\\.html\\z\n+^http://127\\.0\\.0\\.\\p{Digit}:18099/\n"
+    agent = {"http.agent.name": "CobnutTest", "http.agent.email": "test@example.org"}
+    conf(tmp_path / "conf", agent, regex_urlfilter__txt=rules)
+    (tmp_path / "urls").mkdir()
+    (tmp_path / "urls/seed.txt").write_text("\n".join(SEEDS))
+    crawl = tmp_path / "crawl"
+    cobnut("import", "nutch-config", tmp_path / "conf", "--out", crawl)
+    with NutchSite() as site:
+        cobnut("inject", crawl, crawl / "seeds.txt")
+        cobnut("crawl", crawl, *FAST, *site.options)
+        assert set(SITE) - site.paths() == {
+            "/plain.txt", "/slow503.html", "/zh.html", "/private/x.html", "/hidden.html", "/only-nofollow.html",
+        }  # fmt: skip
+    why = cobnut("why", crawl, "http://127.0.0.1:18099/plain.txt", expect=None).stdout
+    assert "rules:regex-urlfilter.txt" in why
 
 
 def test_the_command_ends_with_1_when_something_was_lost(tmp_path):

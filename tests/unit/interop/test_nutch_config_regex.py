@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -21,6 +23,7 @@ from cobnut.interop.nutch_config.rulefiles import (
     regex_rules,
     suffix_rules,
 )
+from cobnut.urls.rules import compile_filter_rules, compile_normalizer_rules
 
 
 @pytest.mark.parametrize(
@@ -153,6 +156,47 @@ def test_any_normalizer_file_is_read_or_refused(data):
     for body in (data, b"<regex-normalize><regex><pattern>" + data + b"</pattern></regex></regex-normalize>"):
         with contextlib.suppress(InputError):
             regex_rewrites(body, "source", "name")
+
+
+ORACLE = Path(__file__).parents[2] / "formats/nutch/oracle/urls.json"
+
+OWN_FILTER = r"""
+-^(?:file|ftp|mailto):
+-(?i)\.(?:gif|jpe?g|png|ico|css|sit|eps|wmf|zip|ppt|mpg|xls|gz|rpm|tgz|mov|exe|bmp|js)$
+-[?*!@=]
+-.*(/[^/]+)/[^/]+\1/[^/]+\1/
++.
+"""
+OWN_NORMALIZER = r"""<regex-normalize>
+<regex><pattern>(?i);?\b(?:l|j|bv)?_?(?:[a-z]*sid|phpsessid|sessionid)=.*?(&amp;|#|$|(?=\?))</pattern>
+<substitution></substitution></regex>
+<regex><pattern>#.*\z</pattern><substitution/></regex>
+<regex><pattern>\?&amp;</pattern><substitution>?</substitution></regex>
+<regex><pattern>&amp;{2,}</pattern><substitution>&amp;</substitution></regex>
+<regex><pattern>[?&amp;.]$</pattern><substitution/></regex>
+<regex><pattern>^file:/++</pattern><substitution>file:/</substitution></regex>
+<regex><pattern>(?&lt;!:)/{2,}</pattern><substitution>/</substitution></regex>
+</regex-normalize>"""
+
+
+def test_rules_of_the_same_meaning_do_what_the_real_plugins_did():
+    cases = json.loads(ORACLE.read_text("utf-8"))
+    refuses = compile_filter_rules(regex_rules(OWN_FILTER, "f", "f").text, "f")
+    normalize = compile_normalizer_rules(regex_rewrites(OWN_NORMALIZER.encode(), "n", "n").text, "n")
+    assert {case["in"]: not refuses(case["in"]) for case in cases} == {
+        case["in"]: case["regexFilterAccepts"] for case in cases
+    }
+    assert {case["in"]: normalize(case["in"]) for case in cases} == {case["in"]: case["regex"] for case in cases}
+    assert len(cases) == 65
+
+
+def test_too_many_rules_are_refused():
+    assert prefix_rules("http://a/\n" * 100_000, "s", "n").rules == 100_000
+    for text in ("-a\n" * 20_001, "-(\n" * 20_001):
+        with pytest.raises(InputError, match="more than 20,000"):
+            regex_rules(text, "s", "n")
+    with pytest.raises(UntranslatableError):
+        to_python("(?i)" * 3000 + "|" * 4000)
 
 
 def test_the_last_word_of_a_suffix_file():

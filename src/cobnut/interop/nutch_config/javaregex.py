@@ -15,6 +15,7 @@ import re
 
 MAX_CHARS = 16_384
 MAX_DEPTH = 200
+MAX_FLAGS = 16
 
 _PUNCT = r"""!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~"""
 _CLASSES = {
@@ -77,6 +78,8 @@ class _Reader:
                 flags = self._flags_to_the_end()
                 if flags is None:
                     out.append(self._group(depth))
+                elif len(flagged) >= MAX_FLAGS:
+                    raise UntranslatableError(f"flags more than {MAX_FLAGS} times in one group")
                 elif flags:
                     flagged.append(f"(?{flags}:")
                     out.append(flagged[-1])

@@ -248,7 +248,7 @@ ROWS: tuple[Row, ...] = (
     # parsing
     _sets("parser.timeout", "parser.page_timeout_s", limit, "CPU time of one page"),
     _here("parser.character.encoding.default", "the encoding is found from header, document and bytes"),
-    _here("parser.caching.forbidden.policy", "noarchive is kept in `parsed` and shows no stored copy"),
+    _here("parser.caching.forbidden.policy", "noarchive is kept in `parsed`"),
     _here("parser.skip.truncated", "a page that was cut is parsed and marked"),
     _here("parser.store.text", "text is always kept"),
     _here("parser.delete.failed.parse", "a page that cannot be parsed has the state parse_failed and is not indexed"),

@@ -25,6 +25,8 @@ from cobnut.interop.nutch_config.javaregex import UntranslatableError, to_python
 from cobnut.urls.rules import compile_filter_rules, compile_pattern
 
 MAX_RULES = 1_000_000
+MAX_PATTERNS = 20_000
+"""Most rules of a file, and most of them that are expressions: each of these costs time for every URL."""
 
 
 class RuleFile(NamedTuple):
@@ -42,15 +44,21 @@ class _Draft:
     def __init__(self, name: str, source: str) -> None:
         self.name, self.source = name, source
         self.lines = [f"# made by `cobnut import nutch-config` from {source}"]
-        self.count = 0
+        self.count = self.patterns = 0
         self.lost: list[str] = []
 
     def rule(self, accepts: bool, kind: str, value: str = "") -> None:
         self.lines.append(f"{'+' if accepts else '-'} {kind}" + (f" {value}" if value else ""))
         self.count += 1
+        self.patterns += kind in ("regex", "path", "pathquery")
+        if self.count > MAX_RULES or self.patterns > MAX_PATTERNS:
+            what = f"{MAX_RULES:,} rules" if self.count > MAX_RULES else f"{MAX_PATTERNS:,} expressions"
+            raise InputError(f"more than {what}", where=self.source)
 
     def lose(self, number: int, line: str, why: str) -> None:
-        shown = "".join(c if c.isprintable() else "?" for c in line)[:200]
+        if len(self.lost) >= MAX_PATTERNS:
+            raise InputError(f"more than {MAX_PATTERNS:,} rules that have no form here", where=self.source)
+        shown = "".join(c if c.isprintable() else "?" for c in line[:200])
         self.lost.append(f"{self.source}:{number}: {shown}: {why}")
         self.lines.append(f"# no form here ({''.join(c if c.isprintable() else '?' for c in why)}): {shown}")
 

@@ -49,7 +49,9 @@ def write_into(crawl: CrawlFolder, found: Imported, *, force: bool = False) -> t
     files = _files(found, values)
     for name, data in files.items():
         path = crawl.path / name
-        if not force and path.exists() and path.read_bytes() != data:
+        with io_errors(path, "read"):
+            other = path.exists() and path.read_bytes() != data
+        if other and not force:
             raise InputError("the file is there already, with other content", where=str(path), remedy="give --force")
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / SETTINGS_FILE
