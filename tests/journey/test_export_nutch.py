@@ -21,6 +21,9 @@ from cobnut.interop.nutch07 import Link, Page
 from cobnut.interop.nutch07.segment import Entry, SegmentReader
 from cobnut.interop.nutch07.webdb import WebDBReader
 from cobnut.interop.nutch1 import Content, CrawlDatum, Inlinks, ParseData, ParseText
+from cobnut.records.catalogue import CRAWLDB
+from cobnut.storage.layout import CrawlFolder
+from cobnut.urls.keys import key_to_url
 
 GOLDEN = Path(__file__).parent.parent / "formats" / "nutch" / "0.7.2" / "data"
 DAY_S = 86_400
@@ -296,6 +299,53 @@ def test_containers_are_compressed_as_real_nutch_does_it(new: Path) -> None:
                     assert other.header.compression == one.header.compression, name
                     assert (other.key_class, other.value_class) == (one.key_class, one.value_class), name
                     assert other.version == one.version
+
+
+OTHER_LINKS = "Nutch counts links that name a canonical page, and none that are nofollow, refreshes or named twice"
+NO_REASON = "Nutch has no word for it"
+ONE_RECORD = "0.7 has what a redirect led to under the source's URL, as if it were no redirect"
+NO_PLACE = "0.7's page has no place for it"
+WHOLE_DAYS = "0.7 counts the interval in whole days, in one byte"
+NEVER_AGAIN = "a page that is gone is never due again in 0.7"
+LOST: dict[str, dict[tuple[str, str], str]] = {
+    "1.x": {
+        **{(path, "outlink_count"): OTHER_LINKS for path in ("", "canon.html", "noindex.html")},
+        ("empty.html", "reason"): NO_REASON,
+    },
+    "0.7": {
+        **{(path, "outlink_count"): OTHER_LINKS for path in ("", "canon.html", "noindex.html", "refresh.html")},
+        **{(path, "depth"): NO_PLACE for path in ("", "a.html", "lm.html", "target3.html")},
+        **{(path, "reason"): NO_REASON for path in ("empty.html", "noindex.html")},
+        **{
+            (path, field): ONE_RECORD
+            for path in ("moved", "temp")
+            for field in ("status", "fetched_at", "modified_at", "signature", "outlink_count")
+        },
+        **{(path, "due_at"): NEVER_AGAIN for path in ("gone.html", "private/x.html")},
+        ("lm.html", "modified_at"): NO_PLACE,
+    },
+}
+"""Columns of the crawldb that an export does not bring back, by path."""
+
+
+@pytest.mark.parametrize("layout", ["1.x", "0.7"])
+def test_an_export_comes_back_as_it_was_but_for_the_list(
+    crawl: Path, old: Path, new: Path, layout: str, tmp_path: Path
+) -> None:
+    cobnut("create", tmp_path / "again", *AGENT)
+    cobnut("import", "nutch", tmp_path / "again", new if layout == "1.x" else old)
+    before, after = (
+        {row["url_key"]: row for row in CrawlFolder.open(folder).table(CRAWLDB).read().to_pylist()}
+        for folder in (crawl, tmp_path / "again")
+    )
+    assert before.keys() == after.keys()
+    differing = {
+        (key_to_url(key).removeprefix(f"{HOME}/"), field)
+        for key, row in before.items()
+        for field, value in row.items()
+        if after[key][field] != value
+    }
+    assert differing == set(LOST[layout])
 
 
 @pytest.fixture(scope="module")

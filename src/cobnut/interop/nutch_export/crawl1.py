@@ -32,6 +32,7 @@ _CRAWLDB = """
         url_of(c.url_key) AS page_url, c.status AS status, c.reason AS reason, c.due_at AS due_at,
         c.modified_at AS modified_at, c.retries AS retries, c.interval_s AS interval_s,
         c.fixed_interval_s AS fixed_interval_s, c.score AS score, c.signature AS signature,
+        c.depth AS depth,
         p.http_status AS http_status, p.checked_at AS checked_at, p.media_type AS media_type,
         p.last_modified AS last_modified, p.metadata AS metadata, url_of(p.redirect_key) AS redirect_url,
         d.url_key IS NOT NULL AS is_duplicate, url_of(s.url_key) AS source_url, s.status AS source_status
@@ -113,6 +114,7 @@ def _metadata(row: Any) -> MapWritable:
     if row.source_url is not None:
         shown = representative(row.source_url, row.page_url, row.source_status != "redirect_perm")
         found["_repr_"] = values.text(shown)
+    found["_depth_"] = values.int_value(row.depth + 1)  # a seed is 1 to Nutch
     if row.fixed_interval_s is not None:
         found["fixedInterval"] = values.float_value(row.fixed_interval_s)
     return values.map_of(found)
@@ -130,7 +132,11 @@ def linkdb(source: Source) -> Iterator[Record]:
 def hostdb(source: Source) -> Iterator[Record]:
     """The hostdb: host to HostDatum."""
     for row in source.rows(_HOSTDB, "name", (tables.CRAWLDB, tables.HOSTDB)):
-        mean = {"avg._rs_": values.float_value(row.elapsed_ms / row.request_count)} if row.request_count else {}
+        mean = (
+            {"avg._rs_": values.float_value(row.elapsed_ms / row.request_count)}
+            if row.elapsed_ms and row.request_count
+            else {}
+        )
         datum = HostDatum(
             last_check=row.updated_at, dns_failures=row.dns_error_count, connection_failures=row.error_count,
             unfetched=row.unfetched, fetched=row.fetched, not_modified=row.not_modified,

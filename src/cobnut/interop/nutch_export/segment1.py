@@ -89,11 +89,12 @@ class Segment1:
     def __init__(self, source: Source, segment: SegmentFolder, most_bytes: int) -> None:
         self._source, self._segment, self._most = source, segment, most_bytes
         self._interval_s = source.settings.db.interval_s
+        self._generated_at = seconds_of(segment.name) * 1000
         self.without_content = 0
 
     def crawl_generate(self) -> Iterator[Record]:
         """What was to be fetched: the rows of the crawldb, with the time of the fetchlist."""
-        at = seconds_of(self._segment.name) * 1000
+        at = self._generated_at
         needs = (tables.FETCHLIST, tables.CRAWLDB)
         for row in self._source.rows(_GENERATED, "place, page_url", needs, self._segment, interval_s=self._interval_s):
             found = {name: values.text(value or "") for name, value in row.metadata or ()}
@@ -116,7 +117,8 @@ class Segment1:
         for row in self._fetched():
             datum = CrawlDatum(
                 status=FETCH_STATUSES[row.outcome], fetch_time=row.fetched_at,
-                fetch_interval=min(row.interval_s, MAX_SECONDS), score=row.score / MICRO, metadata=_told(row),
+                fetch_interval=min(row.interval_s, MAX_SECONDS), score=row.score / MICRO,
+                metadata=_told(row, self._generated_at),
             )  # fmt: skip
             yield text_key(row.page_url), datum.to_bytes()
 
@@ -198,11 +200,12 @@ class Segment1:
             yield text_key(row.page_url), ParseText("" if row.noindex else row.text or "").to_bytes()
 
 
-def _told(row: Any) -> MapWritable:
+def _told(row: Any, generated_at: int) -> MapWritable:
     """What a fetch says beside its status."""
     code = code_of(row.outcome, row.reason)
     args = args_of(code, row.page_url, row.reason, row.http_status, row.redirect_url)
     found = {"_pst_": values.protocol_status(code, http_time(row.last_modified), args)}
+    found["_ngt_"] = values.long_value(generated_at)
     if row.elapsed_ms is not None:
         found["_rs_"] = values.int_value(row.elapsed_ms)
     if row.http_status is not None:
@@ -241,3 +244,4 @@ def _findings(row: Any) -> Iterator[tuple[str, str]]:
         yield "language", row.language
     if row.description and not row.noindex:
         yield "description", row.description
+        yield "metatag.description", row.description

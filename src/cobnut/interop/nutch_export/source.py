@@ -28,7 +28,7 @@ from cobnut.records import catalogue as tables
 from cobnut.records.columns import Table
 from cobnut.records.steps import SEGMENT_COLUMN
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import TableVersion
+from cobnut.storage.tables import Layers, TableVersion
 from cobnut.urls.keys import key_to_url
 
 CRAWL_TABLES = (
@@ -75,9 +75,9 @@ class Source:
             self._prepare(session, needs, segment)
             for name, value in values.items():
                 query = query.replace(f"${name}", _literal(value))
-            session.bind_view("result", query)
+            session.bind_view("sorted", f"SELECT * FROM ({query}) ORDER BY {order}")
             row: Any = None
-            for batch in session.batches("result", f"ORDER BY {order}"):
+            for batch in session.batches("sorted"):
                 row = row or namedtuple("Row", batch.schema.names)
                 yield from map(row._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
         finally:
@@ -95,8 +95,8 @@ class Source:
             condition = where if self._is_forgotten is not None and where else None
             if table.scope == "crawl":
                 version = self._versions.get(table.name)
-                files: list[tuple[Path, str | None]] = [(p, None) for p in version.files()] if version else []
-                session.bind_files(table.name, table.columns, files, condition)
+                files = version.files() if version else Layers.of((), (), table.key[0])
+                session.bind_layers(table.name, table.columns, files, condition)
             elif segment is not None:
                 session.bind_files(table.name, table.columns, [(p, None) for p in segment.part_files(table)], condition)
             else:

@@ -73,13 +73,13 @@ def args_of(
     """What stands beside a code: the target of a redirect, the URL that is not there, or why it failed."""
     if code in (MOVED, TEMP_MOVED):
         return None if target is None else [target]
-    if code == NOTFOUND:
+    if code in (NOTFOUND, NOTMODIFIED):
         return [url]
     if code == GONE:
         return [f"Http: {http_status or 410} url={url}"]
     if code in (EXCEPTION, ACCESS_DENIED) and reason is not None and reason.startswith("http_"):
         return [f"Http code={http_status or reason[5:]}, url={url}"]
-    if code in (SUCCESS, NOTMODIFIED, ROBOTS_DENIED) or reason is None:
+    if code in (SUCCESS, ROBOTS_DENIED) or reason is None:
         return None
     return [reason]
 
