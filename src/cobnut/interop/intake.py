@@ -169,7 +169,7 @@ def about(origin: str) -> dict[str, str]:
     """What the warcinfo records of the files say."""
     from cobnut import __version__
 
-    line = " ".join(origin.split())[:1_000]
+    line = " ".join(origin.encode("utf-8", "replace").decode().split())[:1_000]
     return {"software": f"Cobnut/{__version__}", "format": "WARC File Format 1.1", "description": f"import of {line}"}
 
 

@@ -235,3 +235,26 @@ def test_a_404_seen_once_does_not_count_twice_when_it_is_imported_again(crawl: C
     assert taken_in(crawl, missing).left_out == {"in_crawl": 1}
     [row_] = crawl.table(tables.CRAWLDB).read().to_pylist()
     assert (row_["status"], row_["reason"]) == ("unfetched", "http_404")
+
+
+class Stopping(VirtualClock):
+    """Ends the program, as it were, while it waits for the second in which the next segment may be named."""
+
+    def sleep(self, seconds: float) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_end_between_two_segments_is_made_good_by_running_again(crawl: CrawlFolder) -> None:
+    documents = [page(f"http://a.test/{i}") for i in range(5)]
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        SegmentIntake(crawl, SETTINGS, origin="a test", clock=Stopping(NOW), segment_documents=2) as intake,
+    ):
+        for document in documents:
+            intake.add(document)
+        intake.finish()
+    [first] = crawl.segments()
+    assert [p.name for p in crawl.segments_path.iterdir()] == [first.name]
+    report = taken_in(crawl, *documents)
+    assert (report.documents, report.left_out) == (3, {"in_crawl": 2})
+    assert set.union(*(urls(s) for s in crawl.segments())) == {d.url for d in documents}

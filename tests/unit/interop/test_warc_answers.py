@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from warc_bytes import AT_MS, PAGE, arc, arc_head, http, info, members, warc
 
@@ -252,3 +252,47 @@ def test_archives_are_found_by_name_below_folders(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no archive"):
         find_archives([tmp_path / "empty"])
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/2 200\r\ncontent-type: text/html\r\n\r\n",
+        b"HTTP/1.1 200\nContent-Type: text/html\n\n",
+        b"ICY 200 OK\r\nContent-Type: text/html\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon here\r\n: no name\r\nContent-Type: text/html\r\n folded\r\n\r\n",
+        b"HTTP/1.1 200 \xff\xfe\r\nX-\xe4: \xf6\0\r\nContent-Type: text/html\r\n\r\n",
+    ],
+)
+def test_odd_heads_are_read_again_by_the_parser(tmp_path: Path, head: bytes) -> None:
+    from cobnut.crawl import steps
+    from cobnut.records.catalogue import PARSED
+
+    imported(tmp_path, warc(URL, head + PAGE))
+    crawl = CrawlFolder(tmp_path / "crawl")
+    [segment] = crawl.segments()
+    steps.parse(crawl, Settings(), segment)
+    [row] = read_files(PARSED, segment.part_files(PARSED)).to_pylist()
+    assert (row["parse_status"], row["title"]) == ("ok", "Hello")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    edits=st.lists(st.tuples(st.integers(0, 4_000), st.binary(max_size=9)), max_size=8), drop=st.integers(0, 9),
+    packed=st.booleans(),
+)  # fmt: skip
+def test_fuzzed_archives_come_in_or_are_told(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, bytes]], drop: int, packed: bool
+) -> None:
+    """Whatever the bytes, the import ends, and its segment can be read."""
+    parts = [info(), *(warc(f"http://a.test/{n}", http(PAGE, "HTTP/1.1 200 OK", HTML, "ETag: x")) for n in range(5))]
+    parts.append(warc(URL, http(b"5\r\nhello\r\n0\r\n\r\n", "HTTP/1.1 200 OK", CHUNKED)))
+    parts.append(warc("http://b.test/", http(b"", "HTTP/1.1 200 OK"), "revisit", WARC_Refers_To="<urn:uuid:1>"))
+    changed = bytearray(b"".join(parts))
+    for place, value in edits:
+        at = place % len(changed)
+        changed[at : at + drop] = value
+    data = gzip.compress(bytes(changed)) if packed else bytes(changed)
+    _, done, bodies, rows = imported(tmp_path_factory.mktemp("fuzz"), data)
+    assert len(rows) == done.documents
+    assert set(bodies) == set(rows)

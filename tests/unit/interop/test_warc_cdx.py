@@ -118,3 +118,13 @@ def test_large_indexes_are_sorted_on_disk() -> None:
     lines = [f"{random.Random(n).random()} {n}\n".encode() for n in range(2_000)]
     assert list(in_order(lines, run_bytes=5_000, most_runs=4)) == sorted(lines)
     assert list(in_order([])) == []
+
+
+def test_a_record_that_a_killed_run_left_cut_is_no_damage_in_a_crawl(tmp_path: Path) -> None:
+    data = members(info(), warc("http://a.test/", http()), warc("http://a.test/2", http()))
+    (tmp_path / "x.warc.gz").write_bytes(data[:-30])
+    for own in (True, False):
+        report = CdxReport()
+        lines = list(lines_of(tmp_path / "x.warc.gz", "x", report, own=own))
+        assert len(lines) == 1
+        assert bool(report.damage) is not own

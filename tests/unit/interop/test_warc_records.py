@@ -174,6 +174,31 @@ def test_a_large_block_is_cut_and_passed(tmp_path: Path, monkeypatch: pytest.Mon
         assert targets(found) == URLS
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["dictionary as it is", "dictionary packed"])
+def test_zstd_with_a_dictionary_in_the_file(tmp_path: Path, packed: bool) -> None:
+    import io
+
+    from fastwarc.stream_io import ZstdWriter, zstd_train_dictionary_from_samples
+
+    samples = [warc(f"http://a.test/{n}", http(PAGE + str(n).encode() * 9)) for n in range(400)]
+    dictionary = zstd_train_dictionary_from_samples(samples, 4_096)
+
+    out = io.BytesIO()
+    writer = ZstdWriter(out, dictionary=dictionary, compress_dictionary_frame=packed)
+    for record in RECORDS:
+        writer.write(record)
+        writer.finish()
+    writer.flush()
+    data = out.getvalue()
+    assert data.startswith(b"\x5d\x2a\x4d\x18")
+    for end in (20, 200, 5_000):  # a cut or broken dictionary is told
+        _, told = read(tmp_path, data[: min(end, len(data) - 200)] + bytes(50))
+        assert told
+    found, damage = read(tmp_path, data)
+    assert targets(found) == URLS
+    assert damage == []
+
+
 def test_a_bomb_is_given_up(tmp_path: Path) -> None:
     """zstd makes gigabytes of a few bytes: run-length blocks of the largest size."""
     block = (131_072 << 3 | 1 << 1).to_bytes(3, "little") + b"A"

@@ -12,7 +12,7 @@ import click
 from cobnut.errors import InputError
 from cobnut.inspect.show import plain
 from cobnut.storage.files import fsync_folder, io_errors, temporary_name
-from cobnut.storage.layout import SETTINGS_FILE, CrawlFolder
+from cobnut.storage.layout import GENERATED, SETTINGS_FILE, CrawlFolder
 
 
 @click.command("cdx")
@@ -31,9 +31,9 @@ def command(paths: tuple[Path, ...], output: Path | None) -> int:
     archives = [archive for path in paths for archive in _archives(path)]
 
     def lines() -> Iterator[bytes]:
-        for path, name, refuses in archives:
+        for path, name, refuses, own in archives:
             report.files += 1
-            yield from lines_of(path, name, report, refuses)
+            yield from lines_of(path, name, report, refuses, own=own)
 
     if output is None:
         for line in in_order(lines()):
@@ -53,8 +53,8 @@ def command(paths: tuple[Path, ...], output: Path | None) -> int:
     return 1 if report.damage or report.not_alone else 0
 
 
-def _archives(path: Path) -> Iterator[tuple[Path, str, Callable[[str], bool]]]:
-    """The archives of one path, with the names the index gives them, and what is to be left out."""
+def _archives(path: Path) -> Iterator[tuple[Path, str, Callable[[str], bool], bool]]:
+    """The archives of one path: the names the index gives them, what is to be left out, whether it is a crawl."""
     from cobnut.frontier.forgotten import forgotten_of
     from cobnut.interop.warc.reading import find_archives
     from cobnut.urls.filters import is_forgotten
@@ -70,11 +70,12 @@ def _archives(path: Path) -> Iterator[tuple[Path, str, Callable[[str], bool]]]:
             return found is not None and forgets(found.normalized)
 
         for segment in crawl.segments():
-            for file in sorted(segment.warc_path.glob("*.warc.gz")):
-                yield file, str(file.relative_to(path)), refuses
+            if segment.state() != GENERATED:
+                for file in sorted(segment.warc_path.glob("*.warc.gz")):
+                    yield file, str(file.relative_to(path)), refuses, True
         return
     for file in find_archives([path]):
-        yield file, str(file.relative_to(path)) if path.is_dir() else file.name, lambda url: False
+        yield file, str(file.relative_to(path)) if path.is_dir() else file.name, lambda url: False, False
 
 
 def _write(output: Path, lines: Iterator[bytes]) -> None:

@@ -80,7 +80,7 @@ def command(
     elif kept:
         set_values(crawl_dir / SETTINGS_FILE, kept, write_atomic)
     crawl = opened(crawl_dir, overrides, options)
-    if not urls and not crawl.crawl.table(CRAWLDB).manifest().get("rows"):
+    if not urls and not crawl.crawl.table(CRAWLDB).manifest().get("rows") and not crawl.crawl.segments():
         raise InputError("no seeds yet", where=str(crawl_dir), remedy="name a URL, or use `cobnut inject`")
     return run(crawl, urls, refresh)
 

@@ -58,7 +58,8 @@ def document_of(record: Record) -> Document | str:
     if is_robots(uri) or record.fields.get("cobnut-purpose") == "robots":
         return "robots_txt"
     kind = record.fields.get("content-type", "")
-    truncated = "length" if record.is_cut else record.fields.get("warc-truncated")
+    is_cut = record.is_cut or "warc-segment-number" in record.fields  # continuation records are not put together
+    truncated = "length" if is_cut else record.fields.get("warc-truncated")
     if record.type in ("resource", "conversion"):
         return Document(
             uri, at_ms, headers=(("Content-Type", kind),) if kind else (), body=record.block, truncated=truncated,

@@ -27,7 +27,7 @@ from cobnut.fetcher.answer import MAX_HEAD_BYTES, read_headers, status_of
 from cobnut.fetcher.archive import end_of_head
 from cobnut.interop.warc.answers import target_of
 from cobnut.interop.warc.dates import parse_date
-from cobnut.interop.warc.reading import Told
+from cobnut.interop.warc.reading import Told, shown
 from cobnut.interop.warc.records import Damage, Place, Record, read_records
 from cobnut.interop.warc.surt import surt
 
@@ -51,9 +51,12 @@ class CdxReport(msgspec.Struct):
 
 
 def lines_of(
-    path: Path, name: str, report: CdxReport, refuses: Callable[[str], bool] = lambda url: False
+    path: Path, name: str, report: CdxReport, refuses: Callable[[str], bool] = lambda url: False, *, own: bool = False
 ) -> Iterator[bytes]:
-    """The lines of one archive, in its order; `name` is what they say as its file name."""
+    """The lines of one archive, in its order; `name` is what they say as its file name.
+
+    `own`: it lies in a crawl, where a killed run may have left the last record cut: that is no damage.
+    """
     waiting: Record | None = None
     for found in read_records(path):
         if isinstance(found, Place):
@@ -62,7 +65,8 @@ def lines_of(
                 yield line
             waiting = None
         elif isinstance(found, Damage):
-            report.damage.append(Told(str(path), found.offset, found.reason))
+            if not (own and found.at_end):
+                report.damage.append(Told(shown(path), found.offset, found.reason))
         elif found.type in INDEXED:
             url = target_of(found)
             if url is None or found.fields.get("cobnut-purpose") == "purged" or refuses(url):

@@ -17,7 +17,7 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,10 @@ from cobnut.records.catalogue import FETCHED
 from cobnut.storage.files import fsync_folder, io_errors, sweep, temporary_name
 from cobnut.storage.layout import GENERATED, CrawlFolder, SegmentFolder
 from cobnut.storage.tables import batches_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _COLUMNS = ["url_key", "url", "outcome", "fetched_at", "warc_file", "warc_offset"]
 _ROWS = 65_536
@@ -52,8 +56,8 @@ def export_warc(
 ) -> ExportReport:  # fmt: skip
     """Writes the answers that these segments hold into `target` as PREFIX-00000.warc.gz and so on."""
     segments = [s for s in segments if s.state() != GENERATED]
-    wanted, left_out = _wanted(crawl, segments, all_versions)
-    report = ExportReport([], left_out=left_out)
+    report = ExportReport([])
+    fates = _fates(crawl, segments, all_versions, report)
     with io_errors(target, "create"):
         target.mkdir(parents=True, exist_ok=True)
         there = sorted(p.name for p in target.glob(f"{prefix}-?????.warc.gz"))
@@ -62,49 +66,73 @@ def export_warc(
             "there is an export here already", where=str(target / there[0]), remedy="choose another folder, or --prefix"
         )
     sweep(target)
+    number = 0
     with _Files(target, prefix, max_bytes, report, crawl.path.name) as files:
         for segment in segments:
-            for path, offsets in sorted(wanted.get(segment.name, {}).items()):
-                found = 0
-                for packed in _records(segment.warc_path / Path(path).name, offsets):
-                    files.write(packed)
-                    found += 1
-                if found < len(offsets):
-                    report.unreadable.append(str(segment.warc_path / path))
-                    report.left_out["unreadable"] = report.left_out.get("unreadable", 0) + len(offsets) - found
+            wanted: dict[str, dict[int, str]] = {}
+            for row in _answers(segment):
+                if fates[number] != LEFT_OUT:
+                    wanted.setdefault(row.file, {})[row.offset] = row.url
+                number += 1
+            for name, offsets in sorted(wanted.items()):
+                _copy(segment.warc_path / Path(name).name, offsets, files, report)
     return report
 
 
-def _wanted(
-    crawl: CrawlFolder, segments: Sequence[SegmentFolder], all_versions: bool
-) -> tuple[dict[str, dict[str, dict[int, str]]], dict[str, int]]:
-    """Segment to WARC file to offset to URL of what is to be written."""
+class _Answer(NamedTuple):
+    key: str
+    url: str
+    outcome: str
+    at_ms: int
+    file: str
+    offset: int
+
+
+def _answers(segment: SegmentFolder) -> Iterator[_Answer]:
+    """The answers of a segment that lie in its archive; not what was purged, and what brought none."""
+    for batch in batches_of(FETCHED, segment.part_files(FETCHED), _COLUMNS, _ROWS):
+        for values in zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True):
+            if values[4] is not None:
+                yield _Answer._make(values)
+
+
+def _fates(
+    crawl: CrawlFolder, segments: Sequence[SegmentFolder], all_versions: bool, report: ExportReport
+) -> NDArray[np.int64]:
+    """For each answer, in the order of segments and rows, LEFT_OUT or not. Some 30 bytes of memory an answer."""
     forgotten = key_test(forgotten_of(crawl))
     hashes, times, ranks = array("q"), array("q"), array("b")
-    places: list[tuple[str, str, int, str]] = []
-    left_out: dict[str, int] = {}
+    out: list[int] = []
+    number = 0
     for segment in segments:
-        for batch in batches_of(FETCHED, segment.part_files(FETCHED), _COLUMNS, _ROWS):
-            for key, url, outcome, at, file, offset in zip(
-                *(batch.column(name).to_pylist() for name in _COLUMNS), strict=True
-            ):
-                if file is None:
-                    continue  # nothing was received, or what was is purged
-                if forgotten(key):
-                    left_out["forgotten"] = left_out.get("forgotten", 0) + 1
-                    continue
-                hashes.append(key_hash(key))
-                times.append(at)
-                ranks.append(PASSING if outcome in ("retry", "denied", "not_modified") else DEFINITE)
-                places.append((segment.name, file, offset, url))
-    fates, dropped = plan(hashes, times, ranks, all_versions=all_versions)
-    for reason, count in dropped.items():
-        left_out[reason] = left_out.get(reason, 0) + count
-    wanted: dict[str, dict[str, dict[int, str]]] = {}
-    for fate, (segment_name, file, offset, url) in zip(fates.tolist(), places, strict=True):
-        if fate != LEFT_OUT:
-            wanted.setdefault(segment_name, {}).setdefault(file, {})[offset] = url
-    return wanted, left_out
+        for row in _answers(segment):
+            if forgotten(row.key):
+                out.append(number)
+            else:
+                hashes.append(key_hash(row.key))
+                times.append(row.at_ms)
+                ranks.append(PASSING if row.outcome in ("retry", "denied", "not_modified") else DEFINITE)
+            number += 1
+    fates, report.left_out = plan(hashes, times, ranks, all_versions=all_versions)
+    if not out:
+        return fates
+    import numpy as np
+
+    report.left_out["forgotten"] = len(out)
+    every = np.full(number, LEFT_OUT, np.int64)
+    every[np.setdiff1d(np.arange(number), np.array(out), assume_unique=True)] = fates
+    return every
+
+
+def _copy(path: Path, offsets: dict[int, str], files: _Files, report: ExportReport) -> None:
+    """Copies the records at these offsets out of one file."""
+    found = 0
+    for packed in _records(path, offsets):
+        files.write(packed)
+        found += 1
+    if found < len(offsets):
+        report.unreadable.append(str(path))
+        report.left_out["unreadable"] = report.left_out.get("unreadable", 0) + len(offsets) - found
 
 
 def _records(path: Path, offsets: dict[int, str]) -> Iterator[bytes]:

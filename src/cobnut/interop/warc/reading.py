@@ -8,6 +8,7 @@ Not here: how documents become segments (`interop.intake`).
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -52,6 +53,11 @@ class ReadReport(msgspec.Struct):
     revisits_resolved: int = 0
 
 
+def shown(path: Path) -> str:
+    """A path as text that can be kept; bytes that are no UTF-8 are replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def find_archives(given: Sequence[Path]) -> list[Path]:
     """The archives named: files as they are, and those with an archive's name below folders, in the order of names.
 
@@ -63,16 +69,18 @@ def find_archives(given: Sequence[Path]) -> list[Path]:
             below = sorted(p for p in path.rglob("*") if p.name.lower().endswith(NAMES) and p.is_file())
             if not below:
                 raise InputError(
-                    "no archive in this folder", where=str(path), remedy=f"their names end in {', '.join(NAMES[:2])} …"
+                    "no archive in this folder",
+                    where=shown(path),
+                    remedy=f"their names end in {', '.join(NAMES[:2])} …",
                 )
             found += below
         elif not path.exists():
-            raise InputError("no such file", where=str(path))
+            raise InputError("no such file", where=shown(path))
         elif not path.is_file():
-            raise InputError("neither a file nor a folder", where=str(path))
+            raise InputError("neither a file nor a folder", where=shown(path))
         else:
             if not looks_like_archive(path):
-                raise InputError("neither WARC nor ARC", where=str(path), remedy="name archives, or folders of them")
+                raise InputError("neither WARC nor ARC", where=shown(path), remedy="name archives, or folders of them")
             found.append(path)
     return list(dict.fromkeys(found))
 
@@ -109,7 +117,7 @@ def _read_one(
         if isinstance(found, Damage):
             damaged += 1
             if len(report.damage) < MOST_TOLD:
-                report.damage.append(Told(str(path), found.offset, found.reason))
+                report.damage.append(Told(shown(path), found.offset, found.reason))
         elif isinstance(found, Record):
             kind = found.type if found.type in TYPES else "of another type"
             counts[kind] += 1

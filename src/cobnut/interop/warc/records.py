@@ -62,10 +62,11 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """Something that could not be read: where in the file, and why."""
+    """Something that could not be read: where in the file, and why. `at_end`: the file was not written to its end."""
 
     offset: int
     reason: str
+    at_end: bool = False
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -120,7 +121,7 @@ class _Reader:
                 if source.stopped is None:
                     return
                 stop = source.stopped
-                yield Damage(stop.offset, stop.reason)
+                yield Damage(stop.offset, stop.reason, not stop.more)
                 if not source.resume():
                     if source.stopped is not None and source.stopped != stop:
                         yield Damage(source.stopped.offset, source.stopped.reason)
@@ -188,7 +189,8 @@ class _Reader:
         length, note = self._measure(claimed)
         if length is None:
             source.advance(source.need(claimed or 0) if (claimed or 0) <= MOST_BLOCK_BYTES else source.need(1))
-            return Damage(offset, "a record is cut: the data ends before it does")
+            at_end = source.stopped is None or not source.stopped.more
+            return Damage(offset, "a record is cut: the data ends before it does", at_end)
         kept = min(length, MOST_BLOCK_BYTES)
         block = source.peek(kept)
         source.advance(len(block))
