@@ -91,17 +91,17 @@ def paces_of(number, rule):
 
 
 def inputs_for(batch, rule, own_pace=False):
-    found = {"crawldb": [], "answers": [], "targets": []}
+    found = {"known": [], "answers": [], "targets": []}
     for number, (old, answer, target) in enumerate(batch):
         if old is not None:
-            found["crawldb"].append(with_key(number, old))
+            found["known"].append(with_key(number, old))
         if answer is not None:
             found["answers"].append({**with_key(number, answer), "media_type": f"text/{number}"})
         if target is not None:
             found["targets"].append(with_key(number, target))
     own = [row for number in range(len(batch)) for row in paces_of(number, rule)[0]] if own_pace else []
     return {
-        "crawldb": rows_of(STEP.columns, found["crawldb"]),
+        "known": rows_of(STEP.columns, found["known"]),
         "answers": rows_of(updatedb.ANSWERS, found["answers"]),
         "targets": rows_of(updatedb.ADMITTED, found["targets"]),
         "paces": rows_of(updatedb.PACES, own),
@@ -113,6 +113,7 @@ def by_function(batch, rule, own_pace=False):
     return [
         with_key(number, transition(*case, paces_of(number, rule)[1] if own_pace else rule))
         for number, case in enumerate(batch)
+        if case[1] or case[2]  # of a page of which the round says nothing, nothing changes
     ]
 
 

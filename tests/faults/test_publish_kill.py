@@ -100,11 +100,12 @@ def killed(table):
         os.kill(os.getpid(), signal.SIGKILL)
 
 updatedb(
-    CrawlFolder.open(pathlib.Path(sys.argv[1])), Settings(storage=StorageSettings(partition_rows=20)),
+    CrawlFolder.open(pathlib.Path(sys.argv[1])), Settings(storage=StorageSettings(**eval(sys.argv[4]))),
     clock=VirtualClock(int(sys.argv[3])), on_publish=killed,
 )
 """
 TABLES = (PAGES, HOSTDB, ROBOTS, CRAWLDB)
+STORAGE = {"whole": {"partition_rows": 20}, "delta": {"partition_rows": 20, "delta_least_rows": 0, "delta_share": 10.0}}
 SETTINGS = Settings(storage=StorageSettings(partition_rows=20))
 LATER_MS = START_MS + 3_600_000
 
@@ -140,23 +141,28 @@ def undisturbed(tmp_path_factory):
     return found
 
 
+@pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize("where", [t.name for t in TABLES])
-def test_killed_at_a_border_between_two_tables_a_rerun_gives_the_undisturbed_result(tmp_path, undisturbed, where):
+def test_killed_at_a_border_between_two_tables_a_rerun_gives_the_undisturbed_result(
+    tmp_path, undisturbed, where, storage
+):
+    settings = Settings(storage=StorageSettings(**STORAGE[storage]))
     crawl = made_crawl(tmp_path / "crawl")
     before = {t.name: crawl.table(t).manifest().get("generation") for t in TABLES}
-    done = subprocess.run([sys.executable, "-c", UPDATE, str(crawl.path), where, str(LATER_MS)], capture_output=True)
+    arguments = [str(crawl.path), where, str(LATER_MS), repr(STORAGE[storage])]
+    done = subprocess.run([sys.executable, "-c", UPDATE, *arguments], capture_output=True)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     published = [t.name for t in TABLES if crawl.table(t).manifest().get("generation") != before[t.name]]
     assert published == [t.name for t in TABLES][: [t.name for t in TABLES].index(where)]
     assert steps.applied_segments(crawl) == [], "applied once the crawldb says so"
 
-    report = steps.updatedb(crawl, SETTINGS, clock=VirtualClock(LATER_MS))
+    report = steps.updatedb(crawl, settings, clock=VirtualClock(LATER_MS))
     assert report.segments == ["20260101000000"]
     assert any("taken over" in message for message in report.messages)
     found = contents(crawl)
     for name, rows in undisturbed.items():
         assert found[name] == rows, f"{name}: " + difference(rows, found[name])
-    again = steps.updatedb(crawl, SETTINGS, ["20260101000000"], clock=VirtualClock(LATER_MS))
+    again = steps.updatedb(crawl, settings, ["20260101000000"], clock=VirtualClock(LATER_MS))
     assert again.segments == []
     assert contents(crawl) == undisturbed
     left = [p.name for p in crawl.path.rglob("*") if p.name.startswith(TEMPORARY_PREFIX)]

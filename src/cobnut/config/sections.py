@@ -112,8 +112,10 @@ class GenerateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     top_n: int = -1
     max_per_host: int = -1
+    max_per_domain: int = -1
     num_fetchers: int = 0
     min_score: float = 0.0
+    ageing: float = 0.01
 
 
 class LinkdbSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -275,8 +277,10 @@ DOCS: dict[str, str] = {
     "db.media_type_schedules": "Growth of the interval by media type: `application/pdf increase=0.8 decrease=0.1`.",
     "generate.top_n": "Most URLs in a fetchlist, best score first; -1 is all that are due.",
     "generate.max_per_host": "Most URLs of one host in a fetchlist; -1 is without limit.",
+    "generate.max_per_domain": "Most URLs of one registrable domain in a fetchlist; -1 is without limit.",
     "generate.num_fetchers": "Parts of a fetchlist; 0 is one per fetch process.",
     "generate.min_score": "URLs that score less are left out.",
+    "generate.ageing": "What every whole day since it was due adds to a URL's score when the best are chosen; 0 leaves low scores waiting.",
     "linkdb.max_inlinks": "Inlinks kept per page, best sources first.",
     "linkdb.ignore_internal": "Leave out links within a host.",
     "scoring.rules": "Scoring rules by name, in this order.",

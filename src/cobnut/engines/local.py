@@ -19,10 +19,20 @@ import msgspec
 from cobnut.config.sections import Settings
 from cobnut.errors import DataError, MachineError
 from cobnut.records.columns import Column, Table, pa_schema
-from cobnut.records.steps import Input, Job, Map, Sql, Stage, Step, columns_of
+from cobnut.records.steps import Input, Job, Map, Output, Sql, Stage, Step, columns_of
 from cobnut.storage.files import TEMPORARY_PREFIX, not_allowed, remove_tree, temporary_name, unreadable
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import TableDraft, TableVersion, first_damaged, partition_range, partitions_for, remedy_of
+from cobnut.storage.tables import (
+    Layers,
+    TableDraft,
+    TableVersion,
+    first_damaged,
+    parquet,
+    partition_range,
+    partitions_for,
+    relation,
+    remedy_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,6 +128,17 @@ class Session:
             self.connection.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL '.join(parts)}")
         self._kinds[name] = "VIEW"
 
+    def bind_layers(self, name: str, columns: tuple[Column, ...], files: Layers, where: str | None) -> None:
+        """Makes the rows that hold of a table one relation."""
+        self.drop(name)
+        if not files:
+            self.bind_arrow(name, pa_schema(columns).empty_table())
+            return
+        self._files[name] = list(files)
+        with _engine_errors(self, name):
+            self.connection.execute(f"CREATE TEMP VIEW {name} AS {relation(files, [c.name for c in columns], where)}")
+        self._kinds[name] = "VIEW"
+
     def bind_arrow(self, name: str, rows: pa.Table) -> None:
         """Makes an Arrow table a relation."""
         self.drop(name)
@@ -147,8 +168,12 @@ class Session:
 
     def batches(self, name: str, order: str = "") -> Iterator[pa.RecordBatch]:
         """The rows of a relation, batch by batch."""
-        with _engine_errors(self, name):
-            yield from self.connection.sql(f"SELECT * FROM {name} {order}").to_arrow_reader(BATCH_ROWS)
+        return self.query(f"SELECT * FROM {name} {order}", name)
+
+    def query(self, text: str, what: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a query, batch by batch; *what* it asks for is named in errors."""
+        with _engine_errors(self, what):
+            yield from self.connection.sql(text).to_arrow_reader(BATCH_ROWS)
 
     def table(self, name: str, columns: tuple[Column, ...]) -> pa.Table:
         """All rows of a relation as one Arrow table with exactly those columns."""
@@ -203,6 +228,7 @@ class LocalEngine:
     def __init__(self, settings: Settings) -> None:
         self.memory_mib = settings.storage.memory_mib
         self.partition_rows = settings.storage.partition_rows
+        self.delta_least_rows, self.delta_share = settings.storage.delta_least_rows, settings.storage.delta_share
         self.threads = settings.engine.threads
 
     def run(self, run: Run) -> Outcome:
@@ -264,9 +290,10 @@ class LocalEngine:
                 session.run(step, run.context)
             for name in stage.collected:
                 collected[name].append(session.table(name, columns[name]))
-            for relation, draft in drafts.items():
-                if relation not in finale_outputs:
-                    draft.write_partition(partition, _ordered(session, relation, draft.table))
+            for output in stage.outputs:
+                draft = drafts.get(output.relation)
+                if draft is not None and output.relation not in finale_outputs:
+                    self._write(session, stage, output, draft, versions, partition)
             if run.on_partition is not None:
                 run.on_partition(session, partition, outcome.partitions)
 
@@ -279,9 +306,9 @@ class LocalEngine:
             session.bind_arrow(name, outcome.collected[name])
         for step in stage.finale:
             session.run(step, run.context)
-        for relation, draft in drafts.items():
-            if relation in finale_outputs:
-                draft.write_partition(0, _ordered(session, relation, draft.table))
+        for name, draft in drafts.items():
+            if name in finale_outputs:
+                draft.write_partition(0, _ordered(session, name, draft.table))
         if run.on_whole is not None:
             run.on_whole(session)
         for output in stage.outputs:
@@ -292,6 +319,36 @@ class LocalEngine:
             drafts[output.relation].publish(stage.name, **run.manifest)
             outcome.rows[output.table.name] = drafts[output.relation].rows
         return outcome
+
+    def _write(
+        self, session: Session, stage: Stage, output: Output, draft: TableDraft, versions: Mapping[str, TableVersion],
+        partition: int,
+    ) -> None:  # fmt: skip
+        """Writes one partition of an output: all its rows, or what changes as a delta to the base there is."""
+        source = next((i.name for i in stage.inputs if i.source == "current" and i.table is output.table), None)
+        if output.replaces is None or source is None or source not in versions:
+            draft.write_partition(partition, _ordered(session, output.relation, output.table))
+            return
+        version, key = versions[source], output.table.key[0]
+        changed = session.count(output.relation)
+        shape = version.shape(partition)
+        is_delta = version.partitions == draft.partitions and shape.base >= self.delta_least_rows
+        if is_delta and not changed:
+            draft.keep_partition(version, partition)
+        elif is_delta and shape.delta + changed <= shape.base * self.delta_share:
+            former = version.files(partition).delta
+            newest = f"SELECT * FROM {output.relation}"
+            if former:
+                names = ", ".join(output.table.column_names)
+                newest += f" UNION ALL SELECT {names} FROM {parquet(former)} ANTI JOIN {output.relation} USING ({key})"
+            replaced = session.count(f"{output.replaces} SEMI JOIN {output.relation} USING ({key})")
+            rows = shape.rows - replaced + changed
+            draft.write_delta(version, partition, _sorted(session, newest, output.table), rows)
+        else:
+            names = ", ".join(output.table.column_names)
+            others = f"SELECT {names} FROM {source} ANTI JOIN {output.relation} USING ({key})"
+            whole = f"SELECT * FROM {output.relation} UNION ALL {others}"
+            draft.write_partition(partition, _sorted(session, whole, output.table))
 
 
 def _check_unchanged(run: Run, draft: TableDraft, versions: Mapping[str, TableVersion]) -> None:
@@ -322,10 +379,14 @@ def _sweep_scratch(folder: Path) -> None:
             continue
 
 
-def _ordered(session: Session, relation: str, table: Table) -> Iterable[pa.RecordBatch]:
+def _ordered(session: Session, name: str, table: Table) -> Iterable[pa.RecordBatch]:
     """A relation's rows sorted by the table's key: sorted files are small, and their statistics find a key quickly."""
+    return _sorted(session, f"SELECT * FROM {name}", table)
+
+
+def _sorted(session: Session, query: str, table: Table) -> Iterable[pa.RecordBatch]:
     keys = ", ".join(f"{k} ASC NULLS LAST" for k in table.key)
-    return session.batches(relation, f"ORDER BY {keys}")
+    return session.query(f"SELECT * FROM ({query}) ORDER BY {keys}", table.name)
 
 
 def _bind_params(session: Session, stage: Stage, params: Mapping[str, Any]) -> None:
@@ -348,9 +409,11 @@ def _bind(
     files: list[tuple[Path, str | None]] = []
     if source.source == "current":
         version = versions.get(source.name)
-        if version is not None:
-            files = [(p, None) for p in (version.files(*share) if share else version.files())]
-    elif source.source == "files":
+        none = Layers.of((), (), table.key[0])
+        held = none if version is None else version.files(*share) if share else version.files()
+        session.bind_layers(source.name, columns_of(source), held, where)
+        return
+    if source.source == "files":
         files = [(p, None) for p in run.files.get(source.name, [])]
     else:
         files = [(p, segment.name) for segment in run.segments for p in segment.part_files(table)]

@@ -17,11 +17,12 @@ import msgspec
 from cobnut.config.sections import Settings
 from cobnut.errors import CobnutError
 from cobnut.frontier.forgotten import one_entry
-from cobnut.inspect.tables import Selection, engine, engine_errors, one_row, parquet, rows_of_table
+from cobnut.inspect.tables import Selection, engine, engine_errors, held, one_row, rows_of_table
 from cobnut.inspect.webdb import with_url
 from cobnut.records import catalogue
 from cobnut.records.columns import Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
+from cobnut.storage.tables import parquet
 from cobnut.urls.filters import is_forgotten
 from cobnut.urls.hosts import origin_of
 from cobnut.urls.keys import key_to_url
@@ -145,8 +146,8 @@ def _inlinks(crawl: CrawlFolder, url: UrlForms, segments: Sequence[SegmentFolder
             found = _links_in(catalogue.LINKDB, files, url, "from_score DESC, from_key") if files else ([], 0, 0)
         if found[1]:
             return found
-    files = [path for segment in segments for path in segment.part_files(catalogue.LINKS)]
-    return _links_in(catalogue.LINKS, files, url, "from_score DESC, from_key, position") if files else ([], 0, 0)
+    parts = [path for segment in segments for path in segment.part_files(catalogue.LINKS)]
+    return _links_in(catalogue.LINKS, parts, url, "from_score DESC, from_key, position") if parts else ([], 0, 0)
 
 
 def _links_in(table: Table, files: Sequence[Path], url: UrlForms, order: str) -> tuple[list[Row], int, int]:
@@ -155,11 +156,11 @@ def _links_in(table: Table, files: Sequence[Path], url: UrlForms, order: str) ->
     params = [url.bucket, url.key]
     with engine() as connection, engine_errors(table, files):
         total = connection.execute(
-            f"SELECT count(DISTINCT from_key), count(DISTINCT from_host) FROM {parquet(files)} WHERE {condition}",
+            f"SELECT count(DISTINCT from_key), count(DISTINCT from_host) FROM {held(files)} WHERE {condition}",
             params,
         ).fetchone() or (0, 0)
         rows = connection.execute(
-            f"SELECT {', '.join(names)} FROM {parquet(files)} WHERE {condition} ORDER BY {order} LIMIT {MOST_LINKS}",
+            f"SELECT {', '.join(names)} FROM {held(files)} WHERE {condition} ORDER BY {order} LIMIT {MOST_LINKS}",
             params,
         ).fetchall()
     return [dict(zip(names, row, strict=True)) for row in rows], int(total[0]), int(total[1])
@@ -175,7 +176,7 @@ def _stands_for(crawl: CrawlFolder, key: str) -> int:
     if version is None or not version.files():
         return 0
     with version, engine() as connection, engine_errors(catalogue.DUPLICATES, version.files()):
-        sql = f"SELECT count(*) FROM {parquet(version.files())} WHERE representative_key = ? AND url_key <> ?"
+        sql = f"SELECT count(*) FROM {held(version.files())} WHERE representative_key = ? AND url_key <> ?"
         row = connection.execute(sql, [key, key]).fetchone()
     return int(row[0]) if row else 0
 

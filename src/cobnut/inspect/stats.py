@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cobnut.inspect.tables import SEGMENT_TABLES, engine, engine_errors, parquet
+from cobnut.inspect.tables import SEGMENT_TABLES, engine, engine_errors, held
 from cobnut.records import catalogue
 from cobnut.records.columns import Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
@@ -144,7 +144,7 @@ def webdb_stats(crawl: CrawlFolder) -> Stats:
                     with engine_errors(table, version.files()):
                         row = connection.execute(
                             "SELECT count(DISTINCT signature), count(*) FILTER (signature IS NOT NULL), "
-                            f"count(DISTINCT host) FROM {parquet(version.files())}"
+                            f"count(DISTINCT host) FROM {held(version.files())}"
                         ).fetchone()
                     counts["contents"], counts["pages_with_content"], counts["hosts"] = row or (0, 0, 0)
     return counts
@@ -155,7 +155,7 @@ def _counted(table: Table, files: Sequence[Path], now_ms: int) -> Stats:
     totals, groups = _TOTALS.get(table.name, {}), _GROUPS.get(table.name, ())
     if not files or not (totals or groups):
         return found
-    source = parquet(files)
+    source = held(files)
     with engine() as connection, engine_errors(table, files):
         if totals:
             chosen = ", ".join(f"{sql.replace('$now', str(int(now_ms)))} AS {name}" for name, sql in totals.items())

@@ -20,7 +20,7 @@ from cobnut.inspect.where import URL_FUNCTION, parse_where
 from cobnut.records import catalogue
 from cobnut.records.columns import Column, Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import damaged, first_damaged, partition_of
+from cobnut.storage.tables import damaged, first_damaged, partition_of, relation
 from cobnut.urls.keys import key_to_url
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Itera
         return
     conditions, params = _conditions(table, selection)
     names = ", ".join(f'"{c.name}"' for c in table.columns)
-    sql = f"SELECT {names} FROM {parquet(files)}"
+    sql = f"SELECT {names} FROM {held(files)}"
     if conditions:
         sql += " WHERE " + " AND ".join(conditions)
     if selection.limit is not None:
@@ -204,10 +204,9 @@ def engine_errors(table: Table, files: Iterable[Path], where: str | None = None)
         raise DataError(f"{table.name} cannot be read ({first_line(error)})") from error
 
 
-def parquet(files: Sequence[Path]) -> str:
-    """The relation made of some Parquet files."""
-    quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
-    return f"read_parquet([{quoted}], hive_partitioning = false)"
+def held(files: Sequence[Path]) -> str:
+    """The rows that hold of some Parquet files, to be selected from."""
+    return f"({relation(files)}) AS held"
 
 
 def first_line(error: Exception) -> str:

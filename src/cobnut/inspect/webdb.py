@@ -14,7 +14,7 @@ from typing import Any
 
 from cobnut.config.sections import Settings
 from cobnut.errors import InputError
-from cobnut.inspect.tables import Selection, engine, engine_errors, one_row, parquet, rows_of_table
+from cobnut.inspect.tables import Selection, engine, engine_errors, held, one_row, rows_of_table
 from cobnut.records import catalogue
 from cobnut.storage.layout import CrawlFolder
 from cobnut.urls.keys import key_to_url
@@ -104,7 +104,7 @@ def _select(
     chosen = ", ".join(f'"{name}"' for name in names)
     most = "" if limit is None else f" LIMIT {int(limit)}"
     with engine() as connection, engine_errors(catalogue.table(table), files):
-        sql = f"SELECT {chosen} FROM {parquet(files)} WHERE from_key = ? {order}{most}"
+        sql = f"SELECT {chosen} FROM {held(files)} WHERE from_key = ? {order}{most}"
         rows = connection.execute(sql, [from_key]).fetchall()
     for row in rows:
         yield dict(zip(names, row, strict=True))

@@ -74,10 +74,15 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """One relation that becomes the next generation of a table."""
+    """One relation that becomes the next generation of a table.
+
+    With `replaces` it holds only the rows that change or are new, and `replaces` names the relation that holds those
+    rows of the present generation that they take the place of; all others stay.
+    """
 
     relation: str
     table: Table
+    replaces: str | None = None
 
 
 Step = Sql | Map | Job

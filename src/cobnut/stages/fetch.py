@@ -178,7 +178,7 @@ def make_spec(
     fetcher = settings.fetcher
     seeds = [str(url) for url in crawl.table(SEEDS).read(["url"]).column("url").to_pylist()]
     opened = {version.table.name: version for version in versions}
-    files = {name: tuple(map(str, version.files())) for name, version in opened.items()}
+    paths = {name: tuple(map(str, version.files())) for name, version in opened.items()}
     hostdb = opened.get(HOSTDB.name)
     applied = {entry["segment"] for entry in hostdb.manifest.get("applied", [])} if hostdb is not None else set()
     crawldb = opened.get(CRAWLDB.name)
@@ -190,10 +190,12 @@ def make_spec(
         scope=scope_of(crawl, settings), guard=guard,
         rules=tuple(map(parse_resolve, fetcher.resolve)), proxy=proxy.url if proxy is not None else "",
         software=f"Cobnut/{__version__}", deadline_s=deadline_s,
-        robots_files=files.get(ROBOTS.name, ()), hostdb_files=files.get(HOSTDB.name, ()),
+        robots_files=paths.get(ROBOTS.name, ()), hostdb_files=paths.get(HOSTDB.name, ()),
         hosts_files=hosts_files, asked_until_ms=asked_until, owner=this_process(),
         crawldb_files=() if crawldb is None else tuple(
-            tuple(map(str, crawldb.files(number))) for number in range(crawldb.partitions)
+            # what is newer first: of two rows for a page the first found holds
+            tuple(map(str, (*files.delta, *files.base)))
+            for files in map(crawldb.files, range(crawldb.partitions))
         ),
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """What does a round change in the crawldb?
 
-Reads one segment's answers and links, and the former tables; writes the next crawldb, pages, hostdb and robots. A
+Reads one segment's answers and links, and the former tables; writes the next hostdb and robots, and the rows of crawldb
+and pages that change. A
 segment is applied once: each table's manifest names the segments it holds, and applying one again changes nothing.
 
 Not here: when a page is due again in words (`frontier.transition` is the rule as a function), which links may enter
@@ -33,6 +34,13 @@ TARGETS = (
     column("is_new", "bool"),
 )
 ADMITTED = (*TARGETS, column("rule", "string"))
+LINKED = (
+    column("url_key", "string"),
+    column("depth", "int32"),
+    column("contribution", "int64"),
+    column("contribution_if_new", "int64"),
+    column("changed_at", "int64"),
+)
 
 ANSWERS = (
     column("url_key", "string"),
@@ -101,14 +109,15 @@ def admit(batches: Iterable[pa.RecordBatch], context: UpdateContext) -> Iterator
     A page deeper than `crawl.depth` enters and is held back by generate: a greater depth, set later, finds it.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from cobnut.urls.keys import key_to_url
 
     for batch in batches:
-        known = batch.column("is_new").to_pylist()
-        rules: list[str | None] = []
-        for key, is_new in zip(batch.column("url_key").to_pylist(), known, strict=True):
-            rules.append(context.refuses(key_to_url(key)) if is_new else None)
+        rules: list[str | None] = [None] * batch.num_rows
+        places = pc.indices_nonzero(batch.column("is_new"))
+        for place, key in zip(places.to_pylist(), batch.column("url_key").take(places).to_pylist(), strict=True):
+            rules[place] = context.refuses(key_to_url(key))
         yield pa.RecordBatch.from_arrays(
             [*batch.columns, pa.array(rules, pa.string())], names=[*batch.schema.names, "rule"]
         )
@@ -130,25 +139,29 @@ STAGE = Stage(
         Input("paces", None, "given", partitioned=False, columns=PACES),
     ),
     steps=(
-        Sql("updatedb_targets", ("links", "refetched", "crawldb"), "found", TARGETS),
+        Sql("updatedb_linked", ("links", "refetched"), "linked", LINKED),
+        Sql("updatedb_known", ("crawldb", "linked", "fetched"), "known", tables.CRAWLDB.columns),
+        Sql("updatedb_known_pages", ("pages", "fetched"), "known_pages", tables.PAGES.columns),
+        Sql("updatedb_targets", ("links", "linked", "known"), "found", TARGETS),
         Map("admit", admit, "found", "targets", ADMITTED),
-        Sql("updatedb_answers", ("fetched", "parsed", "pages"), "answers", ANSWERS),
+        Sql("updatedb_answers", ("fetched", "parsed", "known_pages"), "answers", ANSWERS),
         Sql(
-            "updatedb", ("crawldb", "answers", "targets", "paces", "params"), "next_crawldb",
+            "updatedb", ("known", "answers", "targets", "paces", "params"), "changed_crawldb",
             tables.CRAWLDB.columns,
         ),
         Sql(
-            "updatedb_pages", ("pages", "answers", "targets", "params"), "next_pages",
+            "updatedb_pages", ("known_pages", "answers", "targets", "params"), "changed_pages",
             tables.PAGES.columns,
         ),
         Sql("updatedb_hostdb", ("hostdb", "hosts", "params"), "next_hostdb", tables.HOSTDB.columns),
         Sql("updatedb_robots", ("robots", "hosts"), "next_robots", tables.ROBOTS.columns),
     ),
     outputs=(
-        Output("next_pages", tables.PAGES),
+        Output("changed_pages", tables.PAGES, replaces="known_pages"),
         Output("next_hostdb", tables.HOSTDB),
         Output("next_robots", tables.ROBOTS),
-        Output("next_crawldb", tables.CRAWLDB),  # last: a segment counts as applied once the crawldb says so
+        # last: a segment counts as applied once the crawldb says so
+        Output("changed_crawldb", tables.CRAWLDB, replaces="known"),
     ),
     params=PARAMS,
 )  # fmt: skip

@@ -1,8 +1,6 @@
--- The next crawldb of this partition: the former rows, merged with what the round's requests (answers) and links
--- (targets) say. The rule is `frontier.transition`; this text is the same rule for all rows at once.
+-- The rows of this partition that the round changes or adds: the former ones (known), merged with what its requests
+-- (answers) and links (targets) say. The rule is `frontier.transition`; this text is the same rule for all rows at once.
 WITH every_key AS (
-    SELECT url_key FROM crawldb
-    UNION
     SELECT url_key FROM answers
     UNION
     SELECT url_key FROM targets WHERE rule IS NULL
@@ -75,7 +73,7 @@ joined AS (
         p.retry_max AS retry_max,
         p.retry_delay_s AS retry_delay_s
     FROM every_key k
-    LEFT JOIN crawldb c ON c.url_key = k.url_key
+    LEFT JOIN known c ON c.url_key = k.url_key
     LEFT JOIN answers a ON a.url_key = k.url_key
     LEFT JOIN targets t ON t.url_key = k.url_key AND t.rule IS NULL
     LEFT JOIN paces h ON h.kind = 'host' AND h.name = COALESCE(c.host, a.host, t.host)

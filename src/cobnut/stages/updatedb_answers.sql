@@ -53,5 +53,5 @@ SELECT
     CAST(CASE WHEN p.url_key IS NULL THEN f.digest ELSE p.signature END AS BINARY) AS signature
 FROM newest_fetch f
 LEFT JOIN newest_parse p ON p.url_key = f.url_key AND p.place = 1
-LEFT JOIN pages k ON k.url_key = f.url_key
+LEFT JOIN known_pages k ON k.url_key = f.url_key
 WHERE f.place = 1

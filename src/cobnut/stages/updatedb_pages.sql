@@ -1,12 +1,10 @@
--- The next `pages` of this partition: what is known of each page beside scheduling. Validators and the place of the last
+-- The rows of `pages` of this partition that the round changes or adds: what is known of each page beside scheduling. Validators and the place of the last
 -- full answer stand as long as the page does: a redirect, 404, 410 or refusal takes them back, a passing failure does not.
 -- So a page that comes back is asked for in full, and what was taken back stays hidden (see merge) until then.
 WITH every_key AS (
-    SELECT url_key FROM pages
-    UNION
     SELECT url_key FROM answers
     UNION
-    SELECT url_key FROM targets WHERE rule IS NULL
+    SELECT url_key FROM targets WHERE rule IS NULL AND is_new
 ),
 joined AS (
     SELECT
@@ -29,7 +27,7 @@ joined AS (
         a.hop_from AS hop_from, t.discovered_from AS discovered_from, t.discovered_via AS discovered_via,
         p.now_ms AS now_ms
     FROM every_key k
-    LEFT JOIN pages o ON o.url_key = k.url_key
+    LEFT JOIN known_pages o ON o.url_key = k.url_key
     LEFT JOIN answers a ON a.url_key = k.url_key
     LEFT JOIN targets t ON t.url_key = k.url_key AND t.rule IS NULL
     CROSS JOIN params p

@@ -1,44 +1,32 @@
--- What the round's links say of each page of this partition: one row a linked page.
--- A page fetched before has passed on its score already: its links then count only for pages that are new.
-WITH passed AS (
-    SELECT DISTINCT url_key FROM refetched
+-- What the round's links say of each page of this partition: one row a page that is new or that they change.
+-- Of a page that is new the nearest link tells where it was found; of a known one only the numbers matter.
+WITH fresh AS (
+    SELECT
+        a.url_key AS url_key, a.depth AS depth, a.contribution_if_new AS contribution, a.changed_at AS changed_at
+    FROM linked a
+    LEFT JOIN known k ON k.url_key = a.url_key
+    WHERE k.url_key IS NULL
 ),
-followed AS (
+nearest AS (
     SELECT
         l.to_key AS url_key,
         l.to_url AS url,
         l.to_host AS host,
         l.to_bucket AS bucket,
         l.from_key AS from_key,
-        l.position AS position,
         l.kind AS kind,
-        CASE WHEN l.kind = 'redirect' THEN l.from_depth ELSE l.from_depth + 1 END AS depth,
-        -- a list of pages is believed about its own host only
-        CASE WHEN l.from_host = l.to_host THEN l.changed_at ELSE NULL END AS changed_at,
-        CASE WHEN r.url_key IS NULL THEN l.contribution ELSE 0 END AS contribution,
-        l.contribution AS contribution_if_new
-    FROM links l
-    LEFT JOIN passed r ON r.url_key = l.from_key
-    WHERE NOT l.nofollow
-),
-nearest AS (
-    SELECT
-        f.*,
+        f.depth AS depth,
+        f.contribution AS contribution,
+        f.changed_at AS changed_at,
         row_number() OVER (
-            PARTITION BY f.url_key
-            ORDER BY f.depth ASC NULLS LAST, f.from_key ASC NULLS LAST, f.position ASC NULLS LAST,
-                f.kind ASC NULLS LAST, f.url ASC NULLS LAST
+            PARTITION BY l.to_key
+            ORDER BY l.from_key ASC NULLS LAST, l.position ASC NULLS LAST, l.kind ASC NULLS LAST,
+                l.to_url ASC NULLS LAST
         ) AS place
-    FROM followed f
-),
-sums AS (
-    SELECT
-        f.url_key AS url_key,
-        MAX(f.changed_at) AS changed_at,
-        SUM(f.contribution) AS contribution,
-        SUM(f.contribution_if_new) AS contribution_if_new
-    FROM followed f
-    GROUP BY f.url_key
+    FROM links l
+    JOIN fresh f ON f.url_key = l.to_key
+        AND f.depth = CASE WHEN l.kind = 'redirect' THEN l.from_depth ELSE l.from_depth + 1 END
+    WHERE NOT l.nofollow
 )
 SELECT
     CAST(n.url_key AS STRING) AS url_key,
@@ -48,10 +36,23 @@ SELECT
     CAST(n.depth AS INT) AS depth,
     CAST(n.from_key AS STRING) AS discovered_from,
     CAST(CASE WHEN n.kind IN ('redirect', 'refresh', 'sitemap') THEN n.kind ELSE 'link' END AS STRING) AS discovered_via,
-    CAST(CASE WHEN c.url_key IS NULL THEN s.contribution_if_new ELSE s.contribution END AS BIGINT) AS contribution,
-    CAST(s.changed_at AS BIGINT) AS changed_at,
-    CAST(c.url_key IS NULL AS BOOLEAN) AS is_new
+    CAST(n.contribution AS BIGINT) AS contribution,
+    CAST(n.changed_at AS BIGINT) AS changed_at,
+    CAST(TRUE AS BOOLEAN) AS is_new
 FROM nearest n
-JOIN sums s ON s.url_key = n.url_key
-LEFT JOIN crawldb c ON c.url_key = n.url_key
 WHERE n.place = 1
+UNION ALL
+SELECT
+    CAST(a.url_key AS STRING) AS url_key,
+    CAST(NULL AS STRING) AS url,
+    CAST(k.host AS STRING) AS host,
+    CAST(k.bucket AS INT) AS bucket,
+    CAST(a.depth AS INT) AS depth,
+    CAST(NULL AS STRING) AS discovered_from,
+    CAST(NULL AS STRING) AS discovered_via,
+    CAST(a.contribution AS BIGINT) AS contribution,
+    CAST(a.changed_at AS BIGINT) AS changed_at,
+    CAST(FALSE AS BOOLEAN) AS is_new
+FROM linked a
+JOIN known k ON k.url_key = a.url_key
+WHERE a.contribution <> 0 OR a.depth < k.depth OR a.changed_at IS NOT NULL

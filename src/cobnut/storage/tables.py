@@ -4,15 +4,18 @@ A Parquet table is a folder of generations; each generation holds one or more fi
 holds the host buckets [p * 65536 / n, (p + 1) * 65536 / n): contiguous, so that doubling n splits each partition in two
 and readers can prune by the statistics of a file.
 
+A partition is a *base*, sorted by key, and may have a *delta*: rows that replace those of the base with the same key,
+or are new. A round writes a delta instead of everything; a delta that has grown is folded in.
+
 Not here: publishing and locks (`storage.generations`), what the rows mean (`records.catalogue`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cobnut.errors import DataError, MachineError
 from cobnut.records.columns import Table
@@ -47,6 +50,39 @@ def partitions_for(rows: int, rows_per_partition: int) -> int:
     return count
 
 
+class Layers(tuple[Path, ...]):
+    """The files of a table: those of bases, then those of deltas, whose rows replace the bases' by `key`.
+
+    As a sequence it is all of them, for who checks or copies files. `read_files`, `batches_of` and `relation` give the
+    rows that hold.
+    """
+
+    base: tuple[Path, ...]
+    delta: tuple[Path, ...]
+    key: str
+
+    @classmethod
+    def of(cls, base: Iterable[Path], delta: Iterable[Path], key: str) -> Layers:
+        """The files of some bases and their deltas."""
+        base, delta = tuple(base), tuple(delta)
+        layers = cls((*base, *delta))
+        layers.base, layers.delta, layers.key = base, delta, key
+        return layers
+
+
+class Shape(NamedTuple):
+    """Rows of a partition: those of its base, those of its delta, and how many of the base the delta replaces."""
+
+    base: int
+    delta: int
+    replaced: int
+
+    @property
+    def rows(self) -> int:
+        """The rows that hold."""
+        return self.base + self.delta - self.replaced
+
+
 class TableVersion:
     """One generation of a Parquet table, open for reading; a context manager."""
 
@@ -56,9 +92,9 @@ class TableVersion:
         self.partitions: int = int(self.manifest.get("partitions", 1))
         self.rows: int = int(self.manifest.get("rows", 0))
 
-    def files(self, partition: int | None = None, of: int | None = None) -> list[Path]:
+    def files(self, partition: int | None = None, of: int | None = None) -> Layers:
         """The files that may hold rows of partition `partition` of `of` (all files when not given)."""
-        found = []
+        found: dict[bool, list[Path]] = {False: [], True: []}
         for entry in self.manifest.get("files", []):
             if partition is not None:
                 low, high = partition_range(partition, of or self.partitions)
@@ -71,8 +107,15 @@ class TableVersion:
                     f"a file of {self.table.name} is missing", where=str(path),
                     remedy=remedy_of(path),
                 )  # fmt: skip
-            found.append(path)
-        return found
+            found["replaced" in entry].append(path)
+        return Layers.of(found[False], found[True], self.table.key[0])
+
+    def shape(self, partition: int) -> Shape:
+        """How many rows a partition's base and delta have, and how many of the base the delta replaces."""
+        entries = [e for e in self.manifest.get("files", []) if int(e["partition"]) == partition]
+        base = sum(int(e["rows"]) for e in entries if "replaced" not in e)
+        deltas = [e for e in entries if "replaced" in e]
+        return Shape(base, sum(int(e["rows"]) for e in deltas), sum(int(e["replaced"]) for e in deltas))
 
     def read(self, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
         """Rows as one Arrow table; `filters` as `pyarrow.parquet.read_table` takes them."""
@@ -169,16 +212,39 @@ class TableDraft:
         self._add(name, partition, file.rows)
         return file.rows
 
+    def write_delta(
+        self, version: TableVersion, partition: int, batches: Iterable[pa.RecordBatch | pa.Table], rows: int
+    ) -> None:
+        """Takes the base of one partition over from *version* and gives it this delta; `rows` hold then in all.
+
+        `batches` are sorted by key, and hold what the former delta held and nothing newer replaces.
+        """
+        self._keep(version, partition, delta=False)
+        base = version.shape(partition).base
+        name = f"delta-{partition:05d}.parquet"
+        file = ParquetFile(self._draft.path / name, self.table)
+        try:
+            for batch in batches:
+                file.write(batch)
+        except BaseException:
+            file.abandon()
+            raise
+        file.close()
+        self._add(name, partition, file.rows, replaced=base + file.rows - rows)
+
     def keep_partition(self, version: TableVersion, partition: int) -> None:
         """Takes one partition over unchanged from another version with as many partitions, at the cost of a link."""
+        self._keep(version, partition, delta=True)
+
+    def _keep(self, version: TableVersion, partition: int, delta: bool) -> None:
         for entry in version.manifest.get("files", []):
-            if int(entry["partition"]) == partition:
+            if int(entry["partition"]) == partition and (delta or "replaced" not in entry):
                 with io_errors(self._draft.path, "link a partition"):
                     link_or_copy(version.generation.path / entry["name"], self._draft.path / entry["name"])
                 self._files.append(dict(entry))
-                self.rows += int(entry["rows"])
+                self.rows += int(entry["rows"]) - int(entry.get("replaced", 0))
 
-    def _add(self, name: str, partition: int, rows: int) -> None:
+    def _add(self, name: str, partition: int, rows: int, replaced: int | None = None) -> None:
         path = self._draft.path / name
         self._files.append(
             {
@@ -187,9 +253,10 @@ class TableDraft:
                 "rows": rows,
                 "bytes": path.stat().st_size,
                 "xxh3": checksum(path),
+                **({} if replaced is None else {"replaced": replaced}),
             }
         )
-        self.rows += rows
+        self.rows += rows - (replaced or 0)
 
     def publish(self, stage: str, **more: Any) -> int:
         """Makes this the current version; its number. `more` goes into the manifest (inputs, applied, settings)."""
@@ -228,8 +295,33 @@ def checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_files(table: Table, files: list[Path], columns: list[str] | None = None, filters: Any = None) -> pa.Table:
+def relation(files: Sequence[Path], columns: Iterable[str] = ("*",), where: str | None = None) -> str:
+    """The rows of some Parquet files as a query of the embedded engine; of layers, the rows that hold.
+
+    `where` may speak of columns only.
+    """
+    chosen = ", ".join(name if name == "*" else f'"{name}"' for name in columns)
+    condition = f" WHERE {where}" if where else ""
+    if not isinstance(files, Layers) or not files.delta:
+        return f"SELECT {chosen} FROM {parquet(files)} AS base{condition}"
+    delta = f"SELECT {chosen} FROM {parquet(files.delta)} AS delta{condition}"
+    if not files.base:
+        return delta
+    newer = f'(SELECT "{files.key}" FROM {parquet(files.delta)}) AS newer'
+    base = f'{parquet(files.base)} AS base ANTI JOIN {newer} USING ("{files.key}")'
+    return f"SELECT {chosen} FROM {base}{condition} UNION ALL {delta}"
+
+
+def parquet(files: Iterable[Path]) -> str:
+    """Some Parquet files as the embedded engine reads them."""
+    quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
+    return f"read_parquet([{quoted}], hive_partitioning = false)"
+
+
+def read_files(table: Table, files: Sequence[Path], columns: list[str] | None = None, filters: Any = None) -> pa.Table:
     """Rows of some Parquet files of a table as one Arrow table; a `DataError` names a damaged file."""
+    if isinstance(files, Layers) and files.delta:
+        return _read_layers(table, files, columns, filters)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -245,11 +337,43 @@ def read_files(table: Table, files: list[Path], columns: list[str] | None = None
     return pa.concat_tables(pieces) if pieces else schema.empty_table()
 
 
-def batches_of(
-    table: Table, files: list[Path], columns: list[str] | None = None, rows: int = 4_096
-) -> Iterator[pa.RecordBatch]:
-    """Rows of some Parquet files batch by batch, in constant memory."""
+def _read_layers(table: Table, files: Layers, columns: list[str] | None, filters: Any) -> pa.Table:
     import pyarrow as pa
+
+    names = list(table.column_names if columns is None else columns)
+    wanted = names if files.key in names else [*names, files.key]
+    rows = read_files(table, files.base, wanted, filters)
+    delta = read_files(table, files.delta, names, filters)
+    newer = read_files(table, files.delta, [files.key]).column(0)
+    return pa.concat_tables([rows.filter(_is_kept(rows.column(files.key), newer)).select(names), delta])
+
+
+def _is_kept(keys: pa.ChunkedArray, newer: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Of each key of a base, whether no row of the delta replaces its row."""
+    import pyarrow.compute as pc
+
+    return pc.invert(pc.is_in(keys, value_set=newer))
+
+
+def batches_of(
+    table: Table, files: Sequence[Path], columns: list[str] | None = None, rows: int = 4_096
+) -> Iterator[pa.RecordBatch]:
+    """Rows of some Parquet files batch by batch, in constant memory; of layers, the rows that hold."""
+    import pyarrow as pa
+
+    if isinstance(files, Layers) and files.delta:
+        newer = read_files(table, files.delta, [files.key]).column(0)
+        for path in files.base:
+            # all keys at once: for each batch anew, the set of newer ones would be made as often
+            holds = _is_kept(read_files(table, [path], [files.key]).column(0), newer)
+            place = 0
+            for batch in batches_of(table, [path], columns, rows):
+                kept = batch.filter(holds.slice(place, batch.num_rows).combine_chunks())
+                place += batch.num_rows
+                if kept.num_rows:
+                    yield kept
+        yield from batches_of(table, files.delta, columns, rows)
+        return
     import pyarrow.parquet as pq
 
     for path in files:
