@@ -394,3 +394,21 @@ def test_a_damaged_table_is_named(crawl: CrawlFolder, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=str(part)):
         export(crawl, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_rows_of_a_delta_replace_those_of_the_base(crawl: CrawlFolder, tmp_path: Path) -> None:
+    """A round that touched one page has written one row: it is exported once, as it is now."""
+    version = crawl.table(tables.CRAWLDB).current()
+    assert version is not None
+    with version, crawl.table(tables.CRAWLDB).begin() as draft:
+        newest = row(tables.CRAWLDB, HOME, status="gone", reason="http_410", due_at=NOW)
+        draft.write_delta(version, 0, [arrow(tables.CRAWLDB, [newest])], rows=4)
+        draft.publish("test")
+    export(crawl, tmp_path / "new")
+    export(crawl, tmp_path / "old", "0.7")
+    found = records(tmp_path / "new/crawldb/current", CrawlDatum.read)
+    assert len(found) == 4
+    assert found[HOME].status_name == "db_gone"
+    page = WebDBReader(tmp_path / "old/db").page(HOME)
+    assert page is not None
+    assert page.is_never_due

@@ -75,9 +75,8 @@ class Source:
             self._prepare(session, needs, segment)
             for name, value in values.items():
                 query = query.replace(f"${name}", _literal(value))
-            session.bind_view("sorted", f"SELECT * FROM ({query}) ORDER BY {order}")
             row: Any = None
-            for batch in session.batches("sorted"):
+            for batch in session.query(f"SELECT * FROM ({query}) ORDER BY {order}", "the export"):
                 row = row or namedtuple("Row", batch.schema.names)
                 yield from map(row._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
         finally:
