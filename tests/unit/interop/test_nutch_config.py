@@ -88,6 +88,9 @@ def settings(tmp_path: Path, **properties: str) -> dict[str, object]:
         ("db.update.additions.allowed", "true", {}),
         ("linkdb.ignore.internal.links", "true", {"linkdb.ignore_internal": True}),
         ("generate.max.count", "100", {"generate.max_per_host": 100}),
+        ("generate.max.count", "0", {"generate.max_per_host": -1}),
+        ("generate.count.mode", "ip", {}),
+        ("http.timeout", "0", {}),
         ("scoring.depth.max", "3", {"crawl.depth": 2}),
         ("parser.timeout", "-1", {"parser.page_timeout_s": 3600.0}),
         ("urlnormalizer.basic.host.trim-trailing-dot", "true", {"urls.normalizers": ("basic", "trailing_dot")}),
@@ -129,6 +132,37 @@ def test_properties_that_count_together(tmp_path):
     for adaptive, counted in (("8640000", 7_776_000), ("864000", 864_000)):
         values = {"db.fetch.interval.max": "7776000", "db.fetch.schedule.adaptive.max_interval": adaptive}
         assert import_conf(conf(tmp_path / "conf", values)).settings == {"db.max_interval_s": counted}
+
+
+def test_urls_are_counted_by_host_or_domain(tmp_path):
+    assert settings(tmp_path, generate__max__count="9", generate__count__mode="domain") == {
+        "generate.max_per_domain": 9
+    }
+    assert settings(tmp_path, generate__max__count="9", generate__count__mode="host") == {"generate.max_per_host": 9}
+
+
+def test_a_configuration_of_0_7(tmp_path):
+    site = xml(
+        {
+            "http.agent.name": "Old", "urlnormalizer.class": "org.apache.nutch.net.RegexUrlNormalizer",
+            "plugin.includes": "nutch-extensionpoints|protocol-http|urlfilter-regex|parse-(text|html)",
+            "db.default.fetch.interval": "30", "query.url.boost": "4.0", "indexer.max.tokens": "10000",
+            "urlfilter.regex.file": "crawl-urlfilter.txt",
+        },
+        "nutch-conf",
+    )  # fmt: skip
+    rewrite = "<regex-normalize><regex><pattern>#.*</pattern><substitution/></regex></regex-normalize>"
+    found = import_conf(conf(tmp_path / "conf", site, crawl_urlfilter__txt="+^http://([a-z0-9]*\\.)*a.test/\n-.\n",
+                             regex_normalize__xml=rewrite))  # fmt: skip
+    assert found.settings == {
+        "fetcher.agent_name": "Old", "db.interval_s": 2_592_000, "crawl.scope": "web",
+        "urls.filters": ("scheme", "length", "rules:rules/crawl-urlfilter.txt", "repeat", "scope"),
+        "urls.normalizers": ("basic", "rules:rules/regex-normalize.toml"),
+    }  # fmt: skip
+    assert {one.property: one.verdict for one in found.properties}["query.url.boost"] == "built in"
+    refused_by, _ = filtered(found, tmp_path)
+    assert refused_by("http://www.a.test/") is None
+    assert refused_by("http://b.test/") == "rules:crawl-urlfilter.txt"
 
 
 def test_settings_that_do_not_agree_are_left_out_and_told(tmp_path):

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from cobnut.interop.nutch_config.values import (
     KeepsDefaultError,
+    count,
     days,
     limit,
     limit_or_off,
@@ -54,6 +55,12 @@ def _none(name: str, note: str) -> Row:
 def _joined(name: str, note: str) -> Row:
     """Taken together with others in `convert`."""
     return Row(name, "sets", (), note)
+
+
+def _timeout(text: str) -> float:
+    if number(text) <= 0:
+        raise KeepsDefaultError("0 or less is no limit in Java; here there is one")
+    return milliseconds(text)
 
 
 def _redirects(text: str) -> float:
@@ -118,9 +125,9 @@ ROWS: tuple[Row, ...] = (
     _none("protocol.plugin.check.blocking", "pauses between requests cannot be switched off"),
     _here("fetcher.store.robotstxt", _WARC),
     # the wire
-    _sets("http.timeout", "fetcher.connect_timeout_s", milliseconds,
+    _sets("http.timeout", "fetcher.connect_timeout_s", _timeout,
           "for connecting, and as fetcher.low_speed_time_s for an answer that stalls",
-          ("fetcher.low_speed_time_s", milliseconds)),
+          ("fetcher.low_speed_time_s", _timeout)),
     _sets("http.time.limit", "fetcher.timeout_s", limit_or_off),
     _sets("http.content.limit", "fetcher.html_max_bytes", limit, "for HTML and all else",
           ("fetcher.other_max_bytes", limit)),
@@ -230,12 +237,12 @@ ROWS: tuple[Row, ...] = (
     _none("db.*", "the crawldb has no such part"),
     _none("hostdb.*", "the hostdb is kept by `cobnut updatedb DIR`; nothing of it is set"),
     # generating
-    _sets("generate.max.count", "generate.max_per_host", number),
-    _sets("generate.max.per.host", "generate.max_per_host", number),
+    _joined("generate.max.count", "generate.max_per_host; by generate.count.mode generate.max_per_domain"),
+    _sets("generate.max.per.host", "generate.max_per_host", count),
     _here("generate.max.per.host.by.ip", "hosts are told apart by name"),
-    _here("generate.count.mode", "the count is per host"),
+    _joined("generate.count.mode", "host: generate.max_per_host; domain: generate.max_per_domain"),
     _sets("generate.min.score", "generate.min_score"),
-    _sets("generate.topN", "generate.top_n", number),
+    _sets("generate.topN", "generate.top_n", count),
     _sets("generate.num.fetchers", "generate.num_fetchers", positive),
     _none("generate.min.interval", "nothing is left out of a fetchlist for its interval"),
     _none("generate.restrict.status", "what is due is what is fetched"),

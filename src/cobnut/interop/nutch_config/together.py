@@ -6,7 +6,7 @@ Not here: properties that stand for themselves (`properties`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cobnut.config.checks import RANGES, problem_with
@@ -14,7 +14,7 @@ from cobnut.config.load import known_keys
 from cobnut.config.template import toml_value
 from cobnut.interop.nutch_config.folder import Conf, read_text
 from cobnut.interop.nutch_config.found import Became, Imported, MadeFile
-from cobnut.interop.nutch_config.values import fitted, number
+from cobnut.interop.nutch_config.values import count, fitted, number
 
 Values = Mapping[str, str]
 
@@ -26,6 +26,7 @@ def take(values: Values, conf: Conf, into: Imported) -> None:
     _proxy(values, of, into)
     _delay(values, of, into)
     _longest_interval(values, of, into)
+    _most_per_host(values, of, into)
     _schedules(values, conf, of, into)
 
 
@@ -124,9 +125,9 @@ def _delay(values: Values, of: Mapping[str, Became], into: Imported) -> None:
         one.note = f"{'several threads work' if several else 'one thread works'} on a host: {used} counts"
 
 
-def _number(ones: tuple[Became], key: str, text: str, into: Imported) -> None:
+def _number(ones: tuple[Became], key: str, text: str, into: Imported, read: Callable[[str], float] = number) -> None:
     try:
-        value, note = fitted(number(text), known_keys()[key], *RANGES[key])
+        value, note = fitted(read(text), known_keys()[key], *RANGES[key])
     except ValueError as error:
         for one in ones:
             one.verdict, one.note = "wrong", str(error)
@@ -147,6 +148,19 @@ def _longest_interval(values: Values, of: Mapping[str, Became], into: Imported) 
     elif general is not None and (other := of.get("db.fetch.interval.max")) is not None:
         other.verdict, other.became = "kept", []
         other.note = "db.fetch.schedule.adaptive.max_interval is shorter, and counts"
+
+
+def _most_per_host(values: Values, of: Mapping[str, Became], into: Imported) -> None:
+    """Counted by host, by domain, or (in Nutch only) by address."""
+    mode = values.get("generate.count.mode", "host").strip().lower()
+    if (one := of.get("generate.count.mode")) is not None and mode not in ("host", "domain"):
+        one.verdict, one.note = "wrong", "URLs are counted by host or by domain"
+        return
+    if (most := of.get("generate.max.count")) is not None:
+        key = f"generate.max_per_{mode}"
+        _number((most,), key, values["generate.max.count"], into, count)
+        if one is not None:
+            one.became = list(most.became)
 
 
 _FILES = (
@@ -174,7 +188,7 @@ def _schedules(values: Values, conf: Conf, of: Mapping[str, Became], into: Impor
             into.files.append(MadeFile(str(path), None, 0, [], "not read: the schedule that reads it is not in force"))
             continue
         entries, lost = [], []
-        for count, line in enumerate(read_text(path).split("\n"), 1):
+        for place, line in enumerate(read_text(path).split("\n"), 1):
             words = line.partition("#")[0].split()
             if not words:
                 continue
@@ -184,7 +198,7 @@ def _schedules(values: Values, conf: Conf, of: Mapping[str, Became], into: Impor
                 entries.append(entry)
             else:
                 shown = "".join(c if c.isprintable() else "?" for c in line)[:200]
-                lost.append(f"{path}:{count}: {shown}: {wrong}")
+                lost.append(f"{path}:{place}: {shown}: {wrong}")
         if entries:
             _put((one,), key, tuple(entries), into)
         into.files.append(MadeFile(str(path), key if entries else None, len(entries), lost, ""))

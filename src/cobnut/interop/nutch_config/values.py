@@ -64,6 +64,12 @@ def limit(text: str) -> float:
     return value if value >= 0 else math.inf
 
 
+def count(text: str) -> float:
+    """A greatest number, of which 0 and less mean that there is none: -1 here."""
+    value = number(text)
+    return value if value > 0 else -1
+
+
 def limit_or_off(text: str) -> float:
     """A number of which a negative one means that there is no such rule."""
     value = number(text)
