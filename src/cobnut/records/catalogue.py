@@ -29,7 +29,7 @@ _HOST = _k("host", "string", "Host name in lower case, without port; an IPv6 add
 _BUCKET = _k("bucket", "int32", "Host bucket, 0 to 65535: the low 16 bits of xxh3-64 of `host`.")
 
 CRAWLDB = Table(
-    "crawldb", "crawl", ("url_key",), "bucket", ("inject", "updatedb"),
+    "crawldb", "crawl", ("url_key",), "bucket", ("inject", "updatedb", "adopt"),
     "What is known of every URL and when it is due: the hot columns that scheduling needs.",
     (
         _URL_KEY, _URL, _HOST, _BUCKET,
@@ -49,7 +49,7 @@ CRAWLDB = Table(
 )
 
 PAGES = Table(
-    "pages", "crawl", ("url_key",), "bucket", ("inject", "updatedb"),
+    "pages", "crawl", ("url_key",), "bucket", ("inject", "updatedb", "adopt"),
     "What is known of every URL beside scheduling: the cold columns.",
     (
         _URL_KEY, _HOST, _BUCKET,
@@ -72,7 +72,7 @@ PAGES = Table(
 )
 
 SEEDS = Table(
-    "seeds", "crawl", ("url_key",), None, ("inject",),
+    "seeds", "crawl", ("url_key",), None, ("inject", "adopt"),
     "The URLs a user asked for. They define the scopes host, domain and prefix, and which private addresses are allowed.",
     (
         _URL_KEY, _k("url", "string", "The seed as resolved, not NULL here."), _HOST,
@@ -93,7 +93,7 @@ FORGOTTEN = Table(
 )
 
 HOSTDB = Table(
-    "hostdb", "crawl", ("host",), "bucket", ("updatedb",),
+    "hostdb", "crawl", ("host",), "bucket", ("updatedb", "adopt"),
     "What is known of every host that was contacted.",
     (
         _HOST, _BUCKET,
@@ -126,7 +126,7 @@ ROBOTS = Table(
 )
 
 LINKDB = Table(
-    "linkdb", "crawl", ("to_key", "from_key"), "to_bucket", ("invertlinks",),
+    "linkdb", "crawl", ("to_key", "from_key"), "to_bucket", ("invertlinks", "adoptlinks"),
     "Who links to a page, with which words: capped per page, best sources kept.",
     (
         _k("to_key", "string", "The page linked to."),
@@ -138,7 +138,7 @@ LINKDB = Table(
         _k("nofollow", "bool", "The link, or its whole page, said nofollow."),
         _k("kind", "string", "link, frame, refresh, redirect, canonical …"),
         _k("from_score", "int64", "Score of the source when the link was last seen, in millionths."),
-        _k("segment", "string", "Segment the source was last parsed in."),
+        _k("segment", "string", "Segment the source was last parsed in; `imported` for a link that another crawl brought."),
     ),
 )
 
