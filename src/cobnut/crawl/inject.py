@@ -5,7 +5,7 @@ Not here: the rules and the SQL (`stages.inject`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cobnut.config.sections import Settings
@@ -17,6 +17,7 @@ from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import pa_schema
 from cobnut.stages import inject as inject_stage
+from cobnut.stages import screen as screen_stage
 from cobnut.storage.layout import CrawlFolder
 from cobnut.urls.filters import Scope, compile_filter
 from cobnut.urls.resolve import compile_forms
@@ -53,19 +54,21 @@ def inject(
         refuses=compile_filter(_with_filters(settings, seed_filters), Scope("web", forgotten=forgotten_of(crawl))),
         score=score,
         default_score=round(settings.scoring.injected_score * MICRO),
-        filter_existing=filter_existing,
     )
-    seen: dict[str, Any] = {"merged": 0}
+    seen: dict[str, Any] = {"merged": 0, "urls": 0}
 
     def look(session: Session) -> None:
-        seen["read"] = session.table("read", inject_stage.READ)
+        seen["lines"] = session.count("read")
+        told = "(SELECT * FROM read WHERE rule IS NOT NULL OR note IS NOT NULL ORDER BY line_no)"
+        seen["told"] = session.table(told, inject_stage.READ)
 
-    def count_merged(session: Session, partition: int, of: int) -> None:
-        query = "SELECT count(*) FROM existing WHERE url_key IN (SELECT url_key FROM found)"
-        # all of it: a result that is not read to its end bars the connection
-        seen["merged"] += session.connection.execute(query).fetchall()[0][0]
+    def note_counts(session: Session, partition: int, of: int) -> None:
+        seen["merged"] += session.count("known")
+        seen["urls"] += session.count("best")
 
     with reporting(crawl, "inject") as report:
+        if filter_existing:
+            _screen(crawl, settings, context.refuses)
         before = crawl.table(tables.CRAWLDB).manifest()
         outcome = LocalEngine(settings).run(
             Run(
@@ -82,17 +85,16 @@ def inject(
                 manifest={"applied": before.get("applied", [])},
                 expects={"crawldb": before.get("generation")},
                 rows_hint=table.num_rows,
-                on_partition=count_merged,
+                on_partition=note_counts,
                 on_whole=look,
             )
         )
-        read = seen["read"].sort_by("line_no").to_pylist()
-        rejected = [r for r in read if r["rule"] is not None]
-        accepted = {r["url_key"] for r in read if r["rule"] is None}
+        told = seen["told"].to_pylist()
+        rejected = [r for r in told if r["rule"] is not None]
         report.counts = {
-            "lines": len(read),
-            "urls": len(accepted),
-            "injected": len(accepted) - seen["merged"],
+            "lines": seen["lines"],
+            "urls": seen["urls"],
+            "injected": seen["urls"] - seen["merged"],
             "merged": seen["merged"],
             "rejected": len(rejected),
             "crawldb": outcome.rows["crawldb"],
@@ -104,12 +106,23 @@ def inject(
                 {"line": r["line_no"], "url": r["requested"][: inject_stage.MOST_SHOWN], "rule": r["rule"]}
                 for r in rejected[:MOST_LISTED]
             ],
-            "notes": [{"line": r["line_no"], "note": r["note"]} for r in read if r["note"]][:MOST_LISTED],
+            "notes": [{"line": r["line_no"], "note": r["note"]} for r in told if r["note"]][:MOST_LISTED],
         }
         report.messages = outcome.messages
         for name, count in score.failures.items():
             report.messages.append(f"scoring rule {name} failed on {count} seeds, which keep their score")
     return report
+
+
+def _screen(crawl: CrawlFolder, settings: Settings, refuses: Callable[[str], str | None]) -> None:
+    """Takes out of the crawldb what the filters refuse now."""
+    before = crawl.table(tables.CRAWLDB).manifest()
+    LocalEngine(settings).run(
+        Run(
+            crawl, screen_stage.STAGE, context=screen_stage.ScreenContext(refuses),
+            manifest={"applied": before.get("applied", [])}, expects={"crawldb": before.get("generation")},
+        )
+    )  # fmt: skip
 
 
 def _with_filters(settings: Settings, names: tuple[str, ...]) -> Any:

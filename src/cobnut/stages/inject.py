@@ -17,7 +17,6 @@ import msgspec
 
 from cobnut.records import catalogue as tables
 from cobnut.records.steps import Input, Map, Output, Sql, Stage, column
-from cobnut.urls.keys import key_to_url
 from cobnut.urls.parse import MAX_URL_CHARS
 from cobnut.urls.resolve import UrlForms, stored_url
 
@@ -61,7 +60,6 @@ class InjectContext(msgspec.Struct, frozen=True):
     refuses: Callable[[str], str | None]
     score: Callable[[str, int, dict[str, str]], int]
     default_score: int
-    filter_existing: bool = False
 
 
 class SeedLine(msgspec.Struct, frozen=True):
@@ -157,17 +155,6 @@ def _row(number: int, seed: SeedLine, context: InjectContext) -> dict[str, objec
     }
 
 
-def screen_existing(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:
-    """Rows of the crawldb that stay: all of them, or with `filter_existing` those the URL filters accept now."""
-    import pyarrow as pa
-
-    for batch in batches:
-        if context.filter_existing:
-            keys = batch.column("url_key").to_pylist()
-            batch = batch.filter(pa.array([context.refuses(key_to_url(key)) is None for key in keys], pa.bool_()))
-        yield batch
-
-
 def merge_metadata(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:
     """Adds a seed's metadata to what the page had; on equal names the seed's value wins."""
     import pyarrow as pa
@@ -200,16 +187,18 @@ STAGE = Stage(
     ),
     split=("found",),
     steps=(
-        Map("screen_existing", screen_existing, "crawldb", "existing", tables.CRAWLDB.columns),
-        Sql("inject", ("existing", "found", "params"), "next_crawldb", tables.CRAWLDB.columns),
-        Sql("inject_pages", ("next_crawldb", "pages", "found", "params"), "wide_pages", WIDE_PAGES),
-        Map("merge_metadata", merge_metadata, "wide_pages", "next_pages", tables.PAGES.columns),
+        Sql("inject_best", ("found",), "best", FOUND),
+        Sql("inject_known", ("crawldb", "best"), "known", tables.CRAWLDB.columns),
+        Sql("inject_known_pages", ("pages", "best"), "known_pages", tables.PAGES.columns),
+        Sql("inject", ("known", "best", "params"), "changed_crawldb", tables.CRAWLDB.columns),
+        Sql("inject_pages", ("known_pages", "best", "params"), "wide_pages", WIDE_PAGES),
+        Map("merge_metadata", merge_metadata, "wide_pages", "changed_pages", tables.PAGES.columns),
     ),
     finale=(Sql("inject_seeds", ("seeds", "found", "params"), "next_seeds", tables.SEEDS.columns),),
     outputs=(
         Output("next_seeds", tables.SEEDS),
-        Output("next_pages", tables.PAGES),
-        Output("next_crawldb", tables.CRAWLDB),
+        Output("changed_pages", tables.PAGES, replaces="known_pages"),
+        Output("changed_crawldb", tables.CRAWLDB, replaces="known"),
     ),
     params=(
         column("now_ms", "int64"),

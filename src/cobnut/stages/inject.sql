@@ -1,23 +1,10 @@
--- The next crawldb of this partition after seeds were added. One URL given twice: the higher score, then the later line.
--- An existing row wins, unless `overwrite` (the seed replaces it) or `renew` (its score and interval, where given).
-WITH best AS (
+-- The rows of the crawldb that seeds change or add in this partition. An existing row wins, unless `overwrite` (the seed
+-- replaces it) or `renew` (its score and interval, where given); a page that is a seed has depth 0.
+WITH joined AS (
     SELECT
-        s.*,
-        row_number() OVER (
-            PARTITION BY s.url_key ORDER BY s.score DESC NULLS LAST, s.line_no DESC NULLS LAST
-        ) AS place
-    FROM found s
-),
-every_key AS (
-    SELECT url_key FROM existing
-    UNION
-    SELECT url_key FROM best
-),
-joined AS (
-    SELECT
-        k.url_key AS key,
-        c.url_key IS NOT NULL AND (s.url_key IS NULL OR NOT p.overwrite) AS keeps,
-        c.url_key IS NOT NULL AND s.url_key IS NOT NULL AND p.renew AND NOT p.overwrite AS renews,
+        s.url_key AS key,
+        c.url_key IS NOT NULL AND NOT p.overwrite AS keeps,
+        c.url_key IS NOT NULL AND p.renew AND NOT p.overwrite AS renews,
         c.url AS old_url, c.status AS old_status, c.reason AS old_reason, c.due_at AS old_due_at,
         c.fetched_at AS old_fetched_at, c.modified_at AS old_modified_at, c.retries AS old_retries,
         c.interval_s AS old_interval_s, c.fixed_interval_s AS old_fixed_interval_s, c.score AS old_score,
@@ -26,12 +13,10 @@ joined AS (
         s.fixed_interval_s AS fixed_interval_s,
         COALESCE(c.host, s.host) AS the_host,
         COALESCE(c.bucket, s.bucket) AS the_bucket,
-        CASE WHEN s.url_key IS NOT NULL THEN 0 ELSE c.depth END AS the_depth,
         p.now_ms AS now_ms,
         p.interval_s AS default_interval_s
-    FROM every_key k
-    LEFT JOIN existing c ON c.url_key = k.url_key
-    LEFT JOIN best s ON s.url_key = k.url_key AND s.place = 1
+    FROM best s
+    LEFT JOIN known c ON c.url_key = s.url_key
     CROSS JOIN params p
 )
 SELECT
@@ -63,5 +48,5 @@ SELECT
     END AS BIGINT) AS score,
     CAST(CASE WHEN j.keeps THEN j.old_signature ELSE NULL END AS BINARY) AS signature,
     CAST(CASE WHEN j.keeps THEN j.old_outlink_count ELSE NULL END AS INT) AS outlink_count,
-    CAST(j.the_depth AS INT) AS depth
+    CAST(0 AS INT) AS depth
 FROM joined j
