@@ -197,3 +197,12 @@ def test_errors_name_the_place_once_and_travel():
         again = pickle.loads(pickle.dumps(one))
         assert (type(again), str(again), again.__dict__) == (type(one), str(one), one.__dict__)
         assert again.exit_code == 3
+
+
+def test_plain_utf8_is_read_at_one_go_and_nothing_else_is():
+    for text in ("é", "中文 \uffff", "a\ud7ff\ue000"):
+        assert decode_modified(text.encode()) == text
+    assert decode_modified("中".encode() + b"\xed\xa0\xbd\xed\xb8\x80") == "中😀"
+    assert decode_modified("中".encode() + b"\xed\xa0\xbd") == "中\ud83d"
+    with pytest.raises(FormatError):
+        decode_modified("中😀".encode())  # four bytes: Java has no such form

@@ -321,6 +321,14 @@ def decode_modified(data: bytes, offset: int = 0) -> str:
     """The string of these bytes of modified UTF-8; *offset* is where they stand, for the error."""
     if data.isascii():
         return data.decode("ascii")
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        pass  # a NUL of two bytes, or damage: unit by unit
+    else:
+        # Without surrogates, and without the four-byte form that Java's writer does not have, both encodings are one.
+        if max(text) < "\ud800" or all(not "\ud800" <= char <= "\udfff" and char <= "\uffff" for char in text):
+            return text
     units: list[int] = []
     at, end = 0, len(data)
     while at < end:
