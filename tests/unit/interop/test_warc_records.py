@@ -208,6 +208,29 @@ def test_a_bomb_is_given_up(tmp_path: Path) -> None:
     assert damage
 
 
+@pytest.mark.parametrize(
+    ("data", "most"),
+    [
+        (b"\nWARC/1.0\r\nA: b" * 200_000, 2_000),
+        (b"http:x 1.1.1.1 20200101000000 text/html 99999999\n" * 40_000, 10),
+        (b"\n!WARC/1.0\r\nA: b\r\n\r\n" * 50_000, 10),
+        (b"\nWARC/1.0\r\nA: b\r\n\r\n\x00!" * 50_000, 10),
+        (warc(URLS[0], http(), length=60_000_000) * 5_000, 10),
+        (gzip.compress(warc(URLS[0], http(), length=60_000_000)) * 5_000, 10),
+        (gzip.compress(b"x") * 50_000, 10),
+        ((b"\x1f\x8b\x08\0\0\0\0\0\0\0" + bytes(range(20))) * 20_000, 10),
+    ],
+    ids=[
+        "heads without end", "lines of ARC", "no line begins so", "no lengths", "huge lengths", "huge lengths, packed",
+        "tiny members", "false members",
+    ],
+)  # fmt: skip
+def test_hostile_files_end(tmp_path: Path, data: bytes, most: int) -> None:
+    """None of these costs more than a pass or two; a search of everything for each record would never end."""
+    _, damage = read(tmp_path, data)
+    assert len(damage) <= most
+
+
 def test_what_is_no_archive_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "x"
     for data, expected in (

@@ -25,6 +25,9 @@ MOST_BLOCK_BYTES = 65 << 20
 MOST_LOOKED_THROUGH = 16 << 20
 """Bytes behind a claimed end in which the real one is looked for."""
 
+MOST_DAMAGE = 10_000
+"""Damaged places after which the rest of a file is left out: each costs a search."""
+
 _SCANNED = 1 << 20
 
 _WARC = rb"WARC/[01]\.\d{1,2}[ \t]*\r?\n[A-Za-z][A-Za-z-]*[ \t]*:"
@@ -35,7 +38,7 @@ _ARC = (
 )
 _START = re.compile(rb"(?:%b|%b)" % (_WARC, _ARC))
 _NEXT_WARC = re.compile(rb"(?<=\n)%b" % _WARC)
-_NEXT_ARC = re.compile(rb"(?<=\n)(?=[a-z])%b" % _ARC)
+_NEXT_ANY = re.compile(rb"(?<=\n)(?:%b|%b)" % (_WARC, _ARC))
 _HEAD_END = re.compile(rb"\n\r?\n")
 _BLANK = b"\r\n \t\0"
 
@@ -110,9 +113,12 @@ class _Reader:
         self._is_arc = False
 
     def all(self) -> Iterator[Record | Damage | Place]:
-        source = self._source
+        source, damaged = self._source, 0
         is_after_record = False
         while True:
+            if damaged > MOST_DAMAGE:
+                yield Damage(source.offset(), "too much damage: the rest is left out")
+                return
             self._pass_blank()
             if is_after_record:
                 yield Place(source.offset())
@@ -121,6 +127,7 @@ class _Reader:
                 if source.stopped is None:
                     return
                 stop = source.stopped
+                damaged += 1
                 yield Damage(stop.offset, stop.reason, not stop.more)
                 if not source.resume():
                     if source.stopped is not None and source.stopped != stop:
@@ -129,11 +136,13 @@ class _Reader:
                 continue
             if not is_start(source.peek(LOOK)):
                 offset = source.offset()
+                damaged += 1
                 yield Damage(offset, f"no record here: {self._pass_garbage():,} bytes passed over")
                 continue
             found = self._record()
             yield found
             is_after_record = isinstance(found, Record)
+            damaged += not is_after_record
 
     def _pass_blank(self) -> None:
         source = self._source
@@ -164,11 +173,7 @@ class _Reader:
 
     def _next(self, start: int, end: int) -> int | None:
         """Where in the window a record begins behind a line end, counted from here."""
-        found = self._source.search(_NEXT_WARC, start, end)
-        if self._is_arc:
-            arc = self._source.search(_NEXT_ARC, start, end if found is None else found)
-            return found if arc is None else arc
-        return found
+        return self._source.search(_NEXT_ANY if self._is_arc else _NEXT_WARC, start, end)
 
     def _record(self) -> Record | Damage:
         source = self._source
@@ -176,7 +181,7 @@ class _Reader:
         if source.peek(5) == b"WARC/":
             head_bytes = self._head_length()
             if head_bytes is None:
-                self._skip_line()
+                self._skip_endless()
                 return Damage(offset, "the head of a record has no end")
             version, fields = _warc_head(source.peek(head_bytes))
         else:
@@ -212,8 +217,10 @@ class _Reader:
                 return None
             size *= 4
 
-    def _skip_line(self) -> None:
-        self._source.advance(len(self._source.peek(LOOK).partition(b"\n")[0]))
+    def _skip_endless(self) -> None:
+        """Passes a head without end. No other head ends in what was looked through, so none of it need be tried."""
+        there = min(self._source.need(MOST_HEAD_BYTES), MOST_HEAD_BYTES)
+        self._source.advance(max(there - LOOK, len(self._source.peek(LOOK).partition(b"\n")[0]), 1))
 
     def _fits(self, length: int) -> bool:
         """Behind so many bytes comes nothing more, or a record."""
