@@ -82,10 +82,29 @@ def test_the_crawl_of_0_7_goes_on(tmp_path: Path) -> None:
     cobnut("import", "nutch", crawl, OLD / "webdb-2-round3", OLD / "segments")
     with NutchSite() as site:
         # private addresses are fetched from only when the user names them
-        done = cobnut("crawl", crawl, f"{HOME}/", "--refresh", *site.options, *AGENT)
+        done = cobnut("crawl", crawl, f"{HOME}/", "--refresh", "-s", "fetcher.backoff_s=1", *site.options, *AGENT)
     assert "fetched" in done.stdout
     assert found(crawl, "纳奇") == [f"{HOME}/zh.html"]
     rows = {r["url_key"]: r for r in opened(crawl, ()).crawl.table(tables.CRAWLDB).read().to_pylist()}
     assert rows[key(f"{HOME}/zh.html")]["status"] == "not_modified"  # the same bytes as Nutch had
     assert rows[key(f"{HOME}/gone.html")]["status"] == "gone"
     assert len(rows) >= 25
+
+
+def test_what_cannot_be_read_makes_the_exit_code_3(tmp_path: Path) -> None:
+    """All else is there, what was left out is told, and --json has it too."""
+    crawl, files = tmp_path / "crawl", tmp_path / "nutch"
+    shutil.copytree(NEW / "crawldb-09-recrawl", files / "crawldb" / "current")
+    data = files / "crawldb" / "current" / "part-r-00000" / "data"
+    data.write_bytes(data.read_bytes()[:3000])
+    (files / "crawldb" / "current" / "part-r-00000" / ".data.crc").unlink(missing_ok=True)
+    cobnut("create", crawl)
+    done = cobnut("import", "nutch", crawl, files, expect=3)
+    assert f"{data}, byte " in done.stderr
+    assert "unreadable 1" in done.stdout
+    report = json.loads(cobnut("import", "nutch", crawl, files, "--json", expect=3).stdout)
+    assert report["details"]["damage"] == 1
+    assert report["counts"]["crawldb"] == report["counts"]["kept"] > 5
+    assert "nothing" not in cobnut("why", crawl, f"{HOME}/").stdout
+    assert "Usage" in cobnut("import", "nutch", "--help").stdout
+    assert "no files of Nutch" in cobnut("import", "nutch", crawl, tmp_path, tmp_path / "crawl", expect=2).stderr

@@ -10,7 +10,7 @@ Not here: making such rows (`interop`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +184,7 @@ def _shown(crawl: CrawlFolder, adopted: Adopted) -> set[str]:
     visits = {s.name: _sample(s) for s in adopted.segments}
     keys = pa.array(sorted({key for sample in visits.values() for key in sample}), pa.string())
     due: dict[str, int] = {}
-    sources: list[tuple[Table, list[Path]]] = []
+    sources: list[tuple[Table, Sequence[Path]]] = []
     version = crawl.table(tables.CRAWLDB).current()
     try:
         if version is not None:

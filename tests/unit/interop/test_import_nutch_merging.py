@@ -2,6 +2,7 @@
 
 import shutil
 import struct
+import zlib
 
 import pytest
 from nutch_imports import LATER_MS, NEW, golden, imported, new_crawl, rows
@@ -345,3 +346,52 @@ def test_rows_have_the_columns_of_the_table(tmp_path):
     with Staged(tmp_path, ADOPTED) as staged:
         staged.add(row)
         assert len(staged.close()) == 1
+
+
+def utf8(text):
+    """A string as Nutch 0.8 has it."""
+    return struct.pack(">H", len(text.encode())) + text.encode()
+
+
+def old_file(folder, value_class, records):
+    """A data file of version 3, without an index."""
+    path = folder / "part-00000" / "data"
+    path.parent.mkdir(parents=True)
+    data = b"SEQ\x03" + utf8("UTF8") + utf8(value_class) + b"\x00" + bytes(range(16))
+    for url, value in records.items():
+        data += struct.pack(">ii", len(utf8(url)) + len(value), len(utf8(url))) + utf8(url) + value
+    path.write_bytes(data)
+
+
+def test_a_crawl_of_0_8_comes_in(tmp_path, crawl):
+    """Keys are UTF8, intervals floats of days, statuses have other numbers, content is packed (written by hand)."""
+
+    def record(status, days):
+        return (
+            struct.pack(">bbqbffqb", 4, status, LATER_MS, 1, days, 2.5, 0, 16) + bytes(range(16)) + b"\x00"
+        )  # version, status, fetch time, retries, days, score, modified, signature; no metadata
+
+    url = "http://a.example/page"
+    old_file(tmp_path / "db" / "current", DATUM, {"http://a.example/other": record(1, 7.0), url: record(2, 30.0)})
+    plain = (
+        b"\x01" + utf8(url) + utf8(url) + struct.pack(">i", 19) + b"<title>Nuts</title>" + utf8("text/html")
+        + struct.pack(">i", 0)
+    )  # fmt: skip
+    packed = zlib.compress(plain)
+    segment = tmp_path / "segments" / "20060801000000"
+    for name, value_class, value in (
+        ("content", "org.apache.nutch.protocol.Content", struct.pack(">i", len(packed)) + packed),
+        ("crawl_fetch", DATUM, struct.pack(">bbqbffqbb", 4, 5, LATER_MS - 30 * DAY_MS, 0, 30.0, 1.0, 0, 0, 0)),
+    ):
+        old_file(segment / name, value_class, {url: value})
+    report = imported(crawl, tmp_path / "db", tmp_path / "segments")
+    assert report.details["damage"] == 0, report.messages
+    found = {k.rpartition("/")[2]: row for k, row in hot(crawl).items()}
+    assert (found["page"]["status"], found["other"]["status"]) == ("fetched", "unfetched")
+    assert (found["page"]["interval_s"], found["other"]["interval_s"]) == (30 * 86_400, 7 * 86_400)
+    assert found["page"]["fetched_at"] == LATER_MS - 30 * DAY_MS
+    assert found["page"]["signature"] == bytes(range(16))
+    assert found["page"]["score"] == 2_500_000
+    done = steps.parse(crawl.crawl, crawl.settings, crawl.crawl.segment("20060801000000"))
+    assert done.counts["ok"] == 1
+    assert steps.applied_segments(crawl.crawl) == ["20060801000000"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,22 @@ def command(
     name several in any order. They are only read. Doing it again changes nothing. Exit 3: something could not be
     read; all else was taken in.
     """
+    from cobnut.observe.clock import SystemClock
+    from cobnut.observe.progress import Progress, ProgressState
+
     crawl = opened(crawl_dir, overrides)
+    progress = Progress(sys.stderr, SystemClock(), sys.stderr.isatty())
+
+    def show(what: str, count: int) -> None:
+        progress.update(ProgressState(pages=count, doing=f"import {what}"))
+
     with writing(crawl.crawl):
-        report = take_in(crawl, paths, reparse=reparse, overwrite=overwrite, with_seeds=not no_seeds)
+        try:
+            report = take_in(
+                crawl, paths, reparse=reparse, overwrite=overwrite, with_seeds=not no_seeds, on_progress=show
+            )
+        finally:
+            progress.close()
     print_report(report, as_json)
     return DAMAGED if report.details["damage"] else 0
 
@@ -51,6 +65,7 @@ def take_in(
     overwrite: bool = False,
     with_seeds: bool = True,
     clock: Clock | None = None,
+    on_progress: Callable[[str, int], None] = lambda what, count: None,
 ) -> StepReport:
     """Imports what lies at the paths. `details["damage"]` counts what could not be read. The caller holds the lock."""
     from cobnut.crawl.adopt import Adopted, adopt
@@ -62,7 +77,9 @@ def take_in(
     found = look(paths)
     with (
         reporting(crawl, "import") as report,
-        NutchImport(crawl, settings, reparse=reparse, applied=applied_segments(crawl), clock=clock) as source,
+        NutchImport(
+            crawl, settings, reparse=reparse, applied=applied_segments(crawl), clock=clock, on_progress=on_progress
+        ) as source,
     ):
         crawl.sweep_segments()
         taken = source.take(found)

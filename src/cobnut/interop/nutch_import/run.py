@@ -211,7 +211,7 @@ class NutchImport:
                 losses.leave_out("not_imported")
                 continue
             if losses.read[kind] % 10_000 == 0:
-                self._progress(kind, losses.read[kind])
+                self._progress(kind.replace("_", " "), losses.read[kind])
             yield text, made
 
     def _webdb(self, path: Path) -> WebDBReader | None:
@@ -283,7 +283,7 @@ class NutchImport:
             if answer is not None:
                 draft.add(answer)
             if done % 1_000 == 0:
-                self._progress("pages", done)
+                self._progress("segment pages", done)
         for _, records in joined(numbered, self.losses):
             answer = of_old_records(records, default_time)
             if answer is not None:
