@@ -8,6 +8,7 @@ entry with its reason: one more or one fewer is a failure. Times and scores are 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -425,3 +426,13 @@ def test_real_hadoop_finds_every_url_by_the_index(hadoop: Any, old: Path, new: P
     for segment in (old / "segments").iterdir():
         numbers = range(len(list(SegmentReader(segment).outputs())))
         assert real.finds(segment / "fetcher", [real.io.LongWritable(number) for number in numbers])
+
+
+def test_the_report_as_json_and_a_folder_that_is_taken(crawl: Path, new: Path, tmp_path: Path) -> None:
+    done = json.loads(cobnut("export", "nutch", crawl, tmp_path / "out", "--json").stdout)
+    assert done["layout"] == "1.x"
+    assert done["records"]["crawldb"] == 26
+    assert done["records"]["segments/content"] == 20
+    assert done["bytes"] == sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
+    refused = cobnut("export", "nutch", crawl, new, expect=2)
+    assert refused.stderr.startswith("cobnut: the target is not empty: ")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,10 +28,10 @@ from small_crawl import (
 )
 
 from cobnut.config.load import load_settings
-from cobnut.config.sections import Settings
+from cobnut.config.sections import Settings, StorageSettings
 from cobnut.config.template import settings_text
 from cobnut.errors import InputError
-from cobnut.interop.hadoop import MapFileReader, SequenceFileReader
+from cobnut.interop.hadoop import DataInput, MapFileReader, SequenceFileReader
 from cobnut.interop.nutch07 import NEVER, md5_of
 from cobnut.interop.nutch07.segment import SegmentReader
 from cobnut.interop.nutch07.webdb import WebDBReader
@@ -412,3 +414,29 @@ def test_the_rows_of_a_delta_replace_those_of_the_base(crawl: CrawlFolder, tmp_p
     page = WebDBReader(tmp_path / "old/db").page(HOME)
     assert page is not None
     assert page.is_never_due
+
+
+def test_a_digest_that_is_no_md5_is_none_to_07(crawl: CrawlFolder, tmp_path: Path) -> None:
+    """A page's MD5 has 16 bytes in 0.7, whatever made the digest here."""
+    known = crawl.table(tables.CRAWLDB).read().to_pylist()
+    write(crawl, tables.CRAWLDB, [one | {"signature": b"short"} for one in known])
+    export(crawl, tmp_path / "out", "0.7")
+    pages = {page.url: page.md5 for page in WebDBReader(tmp_path / "out/db").pages()}
+    assert pages[GONE] == md5_of(GONE)
+    assert {len(md5) for md5 in pages.values()} == {16}
+
+
+def test_rows_that_do_not_fit_the_memory_are_sorted_all_the_same(crawl: CrawlFolder, tmp_path: Path) -> None:
+    count = 150_000
+    tails = [f"{n % 97:02}/{n * 7_919 % count}/{'x' * 150}" for n in range(count)]
+    blank = {name: [value] * count for name, value in row(tables.CRAWLDB, status="unfetched").items()}
+    keys = [f"test,h{tail[:2]})http{tail[2:]}" for tail in tails]
+    rows = pa.Table.from_pydict(blank | {"url_key": keys}, schema=tables.CRAWLDB.schema())
+    with crawl.table(tables.CRAWLDB).begin() as draft:
+        draft.write_partition(0, [rows])
+        draft.publish("test")
+    settings = msgspec.structs.replace(settings_of(crawl), storage=StorageSettings(memory_mib=1))
+    export_nutch(crawl, settings, tmp_path / "out")
+    with MapFileReader(tmp_path / "out/crawldb/current" / PART) as reader:
+        found = [DataInput(bytes(record.key)).read_text() for record in reader.records()]
+    assert found == sorted(f"http://h{tail[:2]}.test{tail[2:]}" for tail in tails)

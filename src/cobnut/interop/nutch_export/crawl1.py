@@ -35,12 +35,17 @@ _CRAWLDB = """
         c.depth AS depth,
         p.http_status AS http_status, p.checked_at AS checked_at, p.media_type AS media_type,
         p.last_modified AS last_modified, p.metadata AS metadata, url_of(p.redirect_key) AS redirect_url,
-        d.url_key IS NOT NULL AS is_duplicate, url_of(s.url_key) AS source_url, s.status AS source_status
+        d.url_key IS NOT NULL AS is_duplicate, url_of(s.source_key) AS source_url, s.status AS source_status
     FROM crawldb c
     LEFT JOIN pages p ON p.url_key = c.url_key
     LEFT JOIN (SELECT DISTINCT url_key, segment FROM duplicates WHERE kind <> 'same_url') d
         ON d.url_key = c.url_key AND d.segment = p.segment
-    LEFT JOIN crawldb s ON s.url_key = p.discovered_from AND p.discovered_via IN ('redirect', 'refresh')
+    LEFT JOIN (
+        SELECT t.url_key AS url_key, f.url_key AS source_key, f.status AS status
+        FROM pages t
+        JOIN crawldb f ON f.url_key = t.discovered_from
+        WHERE t.discovered_via IN ('redirect', 'refresh')
+    ) s ON s.url_key = c.url_key
 """
 
 _LINKDB = """

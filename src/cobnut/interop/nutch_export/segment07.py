@@ -39,7 +39,8 @@ EMPTY_MD5 = bytes.fromhex("d41d8cd98f00b204e9800998ecf8427e")
 
 _LISTED = """
     SELECT
-        url_of(f.url_key) AS page_url, COALESCE(f.signature, unhex(md5(url_of(f.url_key)))) AS page_md5,
+        url_of(f.url_key) AS page_url,
+        CASE WHEN octet_length(f.signature) = 16 THEN f.signature ELSE unhex(md5(url_of(f.url_key))) END AS page_md5,
         f."fetch" AS is_fetched, f.score AS score, COALESCE(c.interval_s, $interval_s) AS interval_s
     FROM fetchlist f
     LEFT JOIN crawldb c ON c.url_key = f.url_key
@@ -66,7 +67,9 @@ _RECORDS = """
     records AS (
         SELECT
             f.*, COALESCE(e.target, f.url_key) AS end_key, url_of(f.url_key) AS page_url,
-            COALESCE(l.signature, unhex(md5(url_of(f.url_key)))) AS page_md5, COALESCE(l."fetch", TRUE) AS is_fetched
+            CASE WHEN octet_length(l.signature) = 16 THEN l.signature ELSE unhex(md5(url_of(f.url_key))) END
+                AS page_md5,
+            COALESCE(l."fetch", TRUE) AS is_fetched
         FROM fetched f
         LEFT JOIN ends e ON e.url_key = f.url_key
         LEFT JOIN fetchlist l ON l.url_key = f.url_key
@@ -138,20 +141,20 @@ class Segment07:
         links = Groups(
             self._source.rows(
                 records + _LINKS.replace("$kinds", kinds), "page_md5, page_url, position",
-                (tables.FETCHED, tables.FETCHLIST, tables.LINKS), self._segment,
+                (tables.FETCHED, tables.FETCHLIST, tables.LINKS), self._segment, beside=3,
             ),
             _place,
         )  # fmt: skip
         anchors = Groups(
             self._source.rows(
                 records + _ANCHORS.replace("$kinds", kinds), "page_md5, page_url, anchor",
-                (tables.FETCHED, tables.FETCHLIST, tables.LINKDB), self._segment,
+                (tables.FETCHED, tables.FETCHLIST, tables.LINKDB), self._segment, beside=3,
             ),
             _place,
         )  # fmt: skip
         needs = (tables.FETCHED, tables.FETCHLIST, tables.PARSED, tables.CRAWLDB)
         rows = self._source.rows(
-            records + _FETCHED, "page_md5, page_url", needs, self._segment, interval_s=self._interval_s
+            records + _FETCHED, "page_md5, page_url", needs, self._segment, beside=3, interval_s=self._interval_s
         )
         with Answers(self._segment.warc_path, self._most) as answers:
             for row in distinct(rows, attrgetter("page_url")):

@@ -62,12 +62,19 @@ _FETCHED = """
 _PARSED = """
     SELECT
         url_of(p.url_key) AS page_url, p.parse_status AS parse_status, p.reason AS reason, p.title AS title,
-        p.text AS text, p.description AS description, p.language AS language, p.charset AS charset,
+        p.description AS description, p.language AS language, p.charset AS charset,
         p.noindex AS noindex, p.nofollow AS nofollow, p.refresh_delay_s AS refresh_delay_s,
         p.signature AS signature, p.fetched_at AS fetched_at, p.score AS score,
         f.digest AS digest, f.headers AS headers, f.fetched_at AS sent_at, p.media_type AS media_type
     FROM parsed p
     JOIN (SELECT * FROM fetched WHERE outcome = 'success') f ON f.url_key = p.url_key
+    WHERE p.parse_status IN ('ok', 'failed')
+"""
+
+_TEXTS = """
+    SELECT url_of(p.url_key) AS page_url, p.text AS text, p.noindex AS noindex
+    FROM parsed p
+    SEMI JOIN (SELECT * FROM fetched WHERE outcome = 'success') f ON f.url_key = p.url_key
     WHERE p.parse_status IN ('ok', 'failed')
 """
 
@@ -150,10 +157,12 @@ class Segment1:
         """Parsed pages, each with its links."""
         kinds = ", ".join(f"'{kind}'" for kind in LINK_KINDS)
         links = Groups(
-            self._source.rows(_LINKS.replace("$kinds", kinds), "from_url, position", (tables.LINKS,), self._segment),
+            self._source.rows(
+                _LINKS.replace("$kinds", kinds), "from_url, position", (tables.LINKS,), self._segment, beside=2
+            ),
             lambda row: row.from_url.encode(),
         )
-        rows = self._source.rows(_PARSED, "page_url", (tables.PARSED, tables.FETCHED), self._segment)
+        rows = self._source.rows(_PARSED, "page_url", (tables.PARSED, tables.FETCHED), self._segment, beside=2)
         for row in distinct(rows, attrgetter("page_url")):
             yield row, links.of(row.page_url.encode())
 
@@ -195,7 +204,7 @@ class Segment1:
 
     def parse_text(self) -> Iterator[Record]:
         """The visible text."""
-        rows = self._source.rows(_PARSED, "page_url", (tables.PARSED, tables.FETCHED), self._segment)
+        rows = self._source.rows(_TEXTS, "page_url", (tables.PARSED, tables.FETCHED), self._segment)
         for row in distinct(rows, attrgetter("page_url")):
             yield text_key(row.page_url), ParseText("" if row.noindex else row.text or "").to_bytes()
 

@@ -35,8 +35,7 @@ CRAWL_TABLES = (
     tables.CRAWLDB, tables.PAGES, tables.LINKDB, tables.HOSTDB, tables.RANKS, tables.DUPLICATES,
 )  # fmt: skip
 _KEYS = ("url_key", "to_key", "from_key")
-_AT_ONCE = 3
-"""Queries that run side by side: each has its share of the memory."""
+_LEAST_MIB = 64
 
 T = TypeVar("T")
 
@@ -62,15 +61,23 @@ class Source:
         return table.name in self._versions
 
     def rows(
-        self, query: str, order: str, needs: Iterable[Table], segment: SegmentFolder | None = None, **values: str | int
+        self,
+        query: str,
+        order: str,
+        needs: Iterable[Table],
+        segment: SegmentFolder | None = None,
+        *,
+        beside: int = 1,
+        **values: str | int,
     ) -> Iterator[Any]:
         """The rows that *query* gives, sorted by *order*, each with its columns as attributes.
 
         It sees the tables that it *needs* by their names: the crawl's, and those of *segment*, or of all segments with
-        one more column, `segment`. `$name` in it stands for one of *values*.
+        one more column, `segment`. `$name` in it stands for one of *values*. *beside* is how many queries run at once,
+        each with its share of the memory.
         """
         threads = self.settings.engine.threads
-        session = Session(max(self.settings.storage.memory_mib // _AT_ONCE, 128), threads, self.scratch)
+        session = Session(max(self.settings.storage.memory_mib // beside, _LEAST_MIB), threads, self.scratch)
         try:
             self._prepare(session, needs, segment)
             for name, value in values.items():

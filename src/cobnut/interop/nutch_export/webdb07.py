@@ -35,7 +35,7 @@ _COMMON = """
             CASE
                 WHEN c.status IN ('redirect_perm', 'redirect_temp') THEN NULL
                 WHEN f.url_key IS NOT NULL THEN COALESCE(f.digest, unhex(md5('')))
-                WHEN c.signature IS NOT NULL THEN c.signature
+                WHEN octet_length(c.signature) = 16 THEN c.signature
                 WHEN p.segment IS NOT NULL THEN unhex(md5(''))
             END AS own_md5
         FROM crawldb c
