@@ -1,29 +1,38 @@
 """How is a segment with its fetchlist made?
 
-Not here: which pages are chosen (`stages.generate`).
+Not here: which pages are chosen (`stages.generate`), which `--where` means (`crawl.condition`), how they are dealt out
+(`crawl.fetchlists`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments
+from cobnut.crawl.condition import STEP, Narrowed, narrowed
+from cobnut.crawl.fetchlists import Chosen, Gathered
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.engines.local import LocalEngine, Run, Session
-from cobnut.frontier.admission import refusal
+from cobnut.errors import InputError, MachineError
+from cobnut.frontier.admission import scope_of
 from cobnut.frontier.forgotten import key_test, taken_back
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
+from cobnut.records.outcomes import STATUSES
 from cobnut.stages import generate as generate_stage
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.parts import PartWriter, part_name
 from cobnut.storage.tables import read_files
+from cobnut.urls.filters import compile_filter
+from cobnut.urls.nearest import unknown_name
+from cobnut.urls.screening import surely_passing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MICRO = 1_000_000
+MOST_SEGMENTS = 1_000
 
 
 def generate(
@@ -33,99 +42,166 @@ def generate(
     top_n: int | None = None,
     max_per_host: int | None = None,
     num_fetchers: int | None = None,
+    segments: int = 1,
+    where: str | None = None,
+    statuses: Collection[str] = (),
     begun_ms: int | None = None,
     refresh: bool = False,
     clock: Clock | None = None,
 ) -> tuple[SegmentFolder | None, StepReport]:
     """A new segment with its fetchlist, or None when nothing is due; `left_out` says why, by reason.
 
-    `begun_ms` is when the run began that this round belongs to: what was not tried since may come a little early, or
-    with `refresh` whenever it is due.
+    With `segments` up to as many are made, each within the limits, and the first is returned; the report names all.
+    `where` and `statuses` narrow down what is taken. `begun_ms` is when the run began that this round belongs to: what
+    was not tried since may come a little early, or with `refresh` whenever it is due.
     """
     clock = clock or SystemClock()
-    now = clock.now_ms()
-    limit = settings.generate.top_n if top_n is None else top_n
-    per_host = settings.generate.max_per_host if max_per_host is None else max_per_host
-    parts = settings.generate.num_fetchers if num_fetchers is None else num_fetchers
-    screened: dict[str, int] = {}
-
-    def count_rules(session: Session, partition: int, of: int) -> None:
-        query = "SELECT rule, count(*) FROM screened WHERE rule IS NOT NULL GROUP BY rule"
-        for rule, count in session.connection.execute(query).fetchall():
-            name = rule if rule == "max_depth" else f"filtered_by:{rule}"
-            screened[name] = screened.get(name, 0) + count
-
+    limits = settings.generate
+    if not 1 <= segments <= MOST_SEGMENTS:
+        raise InputError(f"{segments} is not between 1 and {MOST_SEGMENTS} segments")
+    for status in statuses:
+        if status not in STATUSES:
+            raise unknown_name("status", status, set(STATUSES))
+    meant = narrowed(where) if where is not None else None
+    per_domain = _limit(limits.max_per_domain, segments)
+    params = {
+        "now_ms": clock.now_ms(),
+        "begun_ms": 0 if begun_ms is None else begun_ms,
+        "refresh": refresh,
+        "early_permille": generate_stage.EARLY_PERMILLE,
+        "farthest_ms": 1000 * _farthest_s(settings),
+        "some_statuses": bool(statuses),
+        "some_pages": meant is not None,
+        "min_score": round(limits.min_score * MICRO),
+        "max_depth": settings.crawl.depth if settings.crawl.depth >= 0 else generate_stage.NO_LIMIT,
+        "ageing": round(limits.ageing * MICRO),
+        "by_domain": segments > 1 or per_domain < generate_stage.NO_LIMIT,
+    }
+    gathered = Gathered(
+        top_n=_limit(limits.top_n if top_n is None else top_n, segments),
+        max_per_host=_limit(limits.max_per_host if max_per_host is None else max_per_host, segments),
+        max_per_domain=per_domain,
+    )
     with reporting(crawl, "generate") as report:
+        chosen = _choose(crawl, settings, params, meant, statuses, report, gathered)
+        report.counts = {"selected": len(chosen)}
+        if not len(chosen):
+            return None, report
+        report.counts["hosts"] = chosen.hosts(chosen.order)
+        in_full = _asked_in_full(crawl)
+        parts = limits.num_fetchers if num_fetchers is None else num_fetchers
+        made = []
+        for numbers in chosen.dealt(segments):
+            # a host is in one part: more parts than hosts would only start idle workers
+            count = parts if parts > 0 else min(settings.fetcher.workers or _cores(), chosen.hosts(numbers))
+            made.append(crawl.new_segment(clock.now_ms, clock.sleep, chosen.writer(numbers, count, in_full)))
+            report.segments.append(made[-1].name)
+        if segments > 1:
+            report.counts["segments"] = len(made)
+    return made[0], report
+
+
+def _limit(value: int, segments: int) -> int:
+    return value * segments if value >= 0 else generate_stage.NO_LIMIT
+
+
+def _choose(
+    crawl: CrawlFolder,
+    settings: Settings,
+    params: dict[str, int],
+    meant: Narrowed | None,
+    statuses: Collection[str],
+    report: StepReport,
+    gathered: Gathered,
+) -> Chosen:
+    """Runs the stage; the report tells what is left out."""
+    import pyarrow as pa
+
+    def take(session: Session, partition: int, of: int) -> None:
+        rules = "SELECT rule, count(*) FROM refused GROUP BY rule"
+        for rule, pages in session.connection.execute(rules).fetchall():
+            _count(report, f"filtered_by:{rule}", pages)
+        session.drop("due")  # the rows would be there twice
+        gathered.add(session.batches("candidates"))
+        session.drop("candidates")
+
+    scope = scope_of(crawl, settings)
+    given = {
+        "waiting": _waiting(crawl),
+        "statuses": pa.table({"status": pa.array(list(statuses), pa.string())}),
+        "matching": pa.table({"url_key": pa.array([], pa.string())}),
+    }
+    try:
         outcome = LocalEngine(settings).run(
             Run(
                 crawl,
-                generate_stage.STAGE,
-                given={"waiting": _waiting(crawl)},
-                params={
-                    "now_ms": now,
-                    "begun_ms": 0 if begun_ms is None else begun_ms,
-                    "refresh": refresh,
-                    "early_permille": generate_stage.EARLY_PERMILLE,
-                    "farthest_ms": 1000 * _farthest_s(settings),
-                    "min_score": round(settings.generate.min_score * MICRO),
-                    "max_per_host": per_host if per_host >= 0 else generate_stage.NO_LIMIT,
-                    "top_n": limit if limit >= 0 else generate_stage.NO_LIMIT,
-                },
-                context=generate_stage.GenerateContext(refusal(crawl, settings), settings.crawl.depth),
-                on_partition=count_rules,
-                on_whole=lambda session: _keep(report, session),
+                generate_stage.STAGE if meant is None else meant.stage,
+                given=given if meant is None else given | meant.typed,
+                params=params,
+                context=generate_stage.GenerateContext(
+                    compile_filter(settings.urls, scope), surely_passing(settings.urls, scope)
+                ),
+                on_partition=take,
             )
         )
-        top: pa.Table = _asked_in_full(crawl, report.details.pop("top"))
-        report.left_out = dict(screened)
-        ready: list[int] = []
-        for row in outcome.collected["held"].to_pylist():
-            report.left_out[row["held"]] = report.left_out.get(row["held"], 0) + row["pages"]
-            if row["held"] in ("not_due", "host_backoff"):
-                ready.append(row["ready_at"])
-            if row["held"] == "host_backoff":
-                report.details["host_ready_at"] = min(row["ready_at"], report.details.get("host_ready_at", 2**62))
-        if ready:
-            report.details["next_due_at"] = min(ready)
-        report.counts = {"selected": top.num_rows}
-        if top.num_rows == 0:
-            return None, report
-        hosts = len(set(top.column("host").to_pylist()))
-        if parts <= 0:  # a host is in one part: more parts than hosts would only start idle workers
-            parts = min(settings.fetcher.workers or _cores(), hosts)
-        segment = crawl.new_segment(clock.now_ms, clock.sleep, lambda s: _write_fetchlist(s, top, parts))
-        report.segments = [segment.name]
-        report.counts["hosts"] = hosts
-    return segment, report
+    except MachineError as error:
+        raise _unfit(error) or error from error
+    _tell_held(report, outcome.collected.pop("held"))
+    chosen = gathered.chosen()
+    for limit, pages in gathered.beyond.items():
+        _count(report, limit, pages)
+    return chosen
 
 
-def _keep(report: StepReport, session: Session) -> None:
-    rows = session.table("top", generate_stage.BEST)
-    report.details["top"] = rows.sort_by([("score", "descending"), ("depth", "ascending"), ("url_key", "ascending")])
+def _unfit(error: MachineError) -> InputError | None:
+    """The error of a condition that the engine cannot compute, such as a number that becomes too large."""
+    import duckdb
+
+    cause = error.__cause__
+    unfit = (
+        duckdb.ConversionException,
+        duckdb.OutOfRangeException,
+        duckdb.BinderException,
+        duckdb.InvalidInputException,
+    )
+    if not isinstance(cause, unfit) or not error.what.startswith(f"{STEP} failed"):
+        return None
+    return InputError(f"--where cannot be computed ({str(cause).splitlines()[0][:200]})")
 
 
-def _asked_in_full(crawl: CrawlFolder, top: pa.Table) -> pa.Table:
-    """The fetchlist without validators of pages that were forgotten, and not fetched since that was taken back.
+def _count(report: StepReport, name: str, pages: int) -> None:
+    if pages:
+        report.left_out[name] = report.left_out.get(name, 0) + pages
+
+
+def _tell_held(report: StepReport, held: pa.Table) -> None:
+    """Adds what is held back by reason, and when the first of it is ready."""
+    ready: dict[str, int] = {}
+    for row in held.to_pylist():
+        _count(report, row["held"], row["pages"])
+        if row["held"] in ("not_due", "host_backoff"):
+            ready[row["held"]] = min(row["ready_at"], ready.get(row["held"], 2**62))
+    if "host_backoff" in ready:
+        report.details["host_ready_at"] = ready["host_backoff"]
+    if ready:
+        report.details["ready_at"] = ready
+        report.details["next_due_at"] = min(ready.values())
+
+
+def _asked_in_full(crawl: CrawlFolder) -> Callable[[str], bool] | None:
+    """Of which pages no validators are sent: those that were forgotten, and not fetched since that was taken back.
 
     What was stored of them may be purged: "not modified" would leave the crawl without a copy for ever.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     entries, since_ms = taken_back(crawl)
+    if not entries:
+        return None
     is_meant = key_test(entries)
-    keys = [key for key in top.column("url_key").to_pylist() if is_meant(key)]
-    if not keys:
-        return top
-    known = crawl.table(tables.CRAWLDB).read(
-        ["url_key"], filters=(pc.field("url_key").isin(keys)) & (pc.field("fetched_at") > since_ms)
-    )
-    in_full = set(keys) - set(known.column("url_key").to_pylist())
-    asked = pa.array([key not in in_full for key in top.column("url_key").to_pylist()], pa.bool_())
-    for name in ("etag", "last_modified"):
-        place = top.schema.get_field_index(name)
-        top = top.set_column(place, top.schema.field(name), pc.if_else(asked, top.column(name), None))
-    return top
+    fetched = crawl.table(tables.CRAWLDB).read(["url_key"], filters=pc.field("fetched_at") > since_ms)
+    known = {key for key in fetched.column("url_key").to_pylist() if is_meant(key)}
+    return lambda key: is_meant(key) and key not in known
 
 
 def _farthest_s(settings: Settings) -> int:
@@ -149,22 +225,9 @@ def _waiting(crawl: CrawlFolder) -> pa.Table:
 
     applied = set(applied_segments(crawl))
     pieces = [
-        read_files(tables.FETCHLIST, s.part_files(tables.FETCHLIST), ["url_key"])
+        read_files(tables.FETCHLIST, s.part_files(tables.FETCHLIST), ["url_key", "bucket"])
         for s in crawl.segments()
         if s.name not in applied
     ]
-    empty = pa.table({"url_key": pa.array([], pa.string())})
+    empty = pa.table({"url_key": pa.array([], pa.string()), "bucket": pa.array([], pa.int32())})
     return pa.concat_tables([p.cast(empty.schema) for p in pieces]) if pieces else empty
-
-
-def _write_fetchlist(segment: SegmentFolder, top: pa.Table, parts: int) -> None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    by_host = generate_stage.parts_by_host(top.column("host").to_pylist(), parts)
-    part = pa.array([by_host[h] for h in top.column("host").to_pylist()], pa.int32())
-    rows = top.append_column("part", part).append_column("fetch", pa.array([True] * top.num_rows))
-    for number in range(max(1, parts)):
-        mine = rows.filter(pc.equal(rows["part"], number))
-        with PartWriter(segment.folder(tables.FETCHLIST), tables.FETCHLIST, part_name(number)) as writer:
-            writer.write(mine.select(tables.FETCHLIST.schema().names))

@@ -10,6 +10,7 @@ import re
 import time
 from typing import Any
 
+from cobnut.records.columns import SCORES
 from cobnut.records.outcomes import REASONS
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -47,9 +48,6 @@ def iso_time(ms: int | None) -> str | None:
 def score_text(millionths: int | None) -> str | None:
     """A score as a number: 1_000_000 is 1.0."""
     return None if millionths is None else f"{millionths / 1_000_000:.6g}"
-
-
-SCORES = {"score", "from_score", "contribution", "page_rank", "host_rank", "inject_score"}
 
 
 def cell(column: str, value: Any) -> str:

@@ -32,6 +32,10 @@ class Column(msgspec.Struct, frozen=True):
     nullable: bool = True
 
 
+SCORES = frozenset({"score", "from_score", "contribution", "page_rank", "host_rank", "inject_score"})
+"""Columns whose int64 holds a score in millionths; a person sees the score."""
+
+
 class Table(msgspec.Struct, frozen=True):
     """One table: its key, the column that decides the partition, the one stage that writes it, and its columns.
 

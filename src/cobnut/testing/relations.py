@@ -49,12 +49,13 @@ WORDS = (
 )
 SEGMENTS = ("20260101000000", "20260102000000", "20260103000000")
 SEVERAL = frozenset({
-    "fetched", "parsed", "hosts", "read", "found", "waiting", "refetched", "forgotten_pages", "adopted",
+    "fetched", "parsed", "hosts", "read", "found", "waiting", "matching", "refetched", "forgotten_pages", "adopted",
     "adopted_hosts", "adopted_links",
 })  # fmt: skip
 """Relations in which a key may stand several times."""
 UNIQUE = {
     "links": ("segment", "from_key", "position"), "paces": ("kind", "name"), "adopted_inlinks": ("to_key", "from_key"),
+    "statuses": ("status",), "domains": ("host",),
 }  # fmt: skip
 """Keys of relations that are not that of their table."""
 
@@ -67,7 +68,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "state": ("rules", "allow_all", "disallow_all"),
     "segment": SEGMENTS,
     "rule": (None, None, None, "scope", "max_depth"),
-    "held": (None, "in_segment", "not_due", "min_score", "host_backoff"),
+    "held": (None, None, "in_segment", "not_due", "min_score", "host_backoff"),
     "discovered_via": ("seed", "link", "redirect", "refresh", "sitemap"),
     "retries": (0, 1, 2, 3, 7),
     "interval_s": (0, 1, 3_600, 86_401, 90 * 86_400, 400 * 86_400),

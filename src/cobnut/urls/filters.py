@@ -161,12 +161,14 @@ def _host_in(normalized: str) -> str:
 
 
 def _prefix_rule(seeds: tuple[str, ...]) -> Refuses:
-    folders: list[str] = []
-    for seed in seeds:
-        path = seed.partition("?")[0]
-        folders += _both_schemes(path[: path.rfind("/") + 1])
-    allowed = tuple(folders)
+    allowed = tuple(folder for seed in seeds for folder in folders_of(seed))
     return lambda url: not url.startswith(allowed)
+
+
+def folders_of(seed: str) -> list[str]:
+    """What a normalised URL begins with to be in the folder of this seed; at the schemes' own ports either scheme."""
+    path = seed.partition("?")[0]
+    return _both_schemes(path[: path.rfind("/") + 1])
 
 
 def _both_schemes(prefix: str) -> list[str]:

@@ -54,6 +54,8 @@ def test_what_a_table_cannot_be_asked_is_said(crawl: CrawlFolder) -> None:
     with pytest.raises(InputError, match="hostdb has no URL"):
         tables.check_selection(HOSTDB, Selection(key="x"))
     with pytest.raises(InputError, match="--where cannot be computed"):
+        keys(crawl, Selection(where="(due_at + 1) * 9000000000000000000 > 1"))
+    with pytest.raises(InputError, match="'deep' is no number"):
         keys(crawl, Selection(where="depth = 'deep'"))
 
 
