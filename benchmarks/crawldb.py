@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cobnut.config.sections import CrawlSettings, Settings
+from cobnut.engines.local import BATCH_ROWS
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Table
 from cobnut.storage.layout import PARSED, CrawlFolder, SegmentFolder
@@ -39,8 +40,9 @@ from cobnut.testing.tables import DAY_MS, MICRO, START_MS, page
 from cobnut.urls.hosts import bucket_of
 
 FIRST, SECOND = "20260101000000", "20260102000000"
-STAGES = ("stats", "lookup", "generate", "updatedb", "invertlinks", "dedup", "inject")
+STAGES = ("stats", "lookup", "why", "generate", "updatedb", "invertlinks", "dedup", "inject")
 CHUNK = 1 << 20
+LOOK_UPS = 100
 
 
 class Pages:
@@ -126,7 +128,7 @@ def make(folder: Path, rows: int, links: int, share: float, settings: Settings) 
             for partition in range(partitions):
                 low, high = partition_range(partition, partitions)
                 mine = data.filter(pc.and_(pc.greater_equal(data["bucket"], low), pc.less(data["bucket"], high)))
-                draft.write_partition(partition, mine.sort_by("url_key").to_batches(CHUNK))
+                draft.write_partition(partition, mine.sort_by("url_key").to_batches(BATCH_ROWS))  # as the engine does
             draft.publish("bench", applied=[{"segment": FIRST, "digest": ""}])
     asked = np.flatnonzero(rng.random(web.hosts)[web.host_of] < share) if share < 1 else numbers
     asked = asked[: max(len(asked) // 10, 1)] if share >= 1 else asked
@@ -191,6 +193,8 @@ def run_stage(name: str, folder: Path, rows: int) -> dict[str, Any]:
 
     crawl, settings, clock = CrawlFolder.open(folder), settings_of(), VirtualClock(START_MS + 2 * DAY_MS)
     match name:
+        case "lookup":
+            return look_up(crawl, rows)
         case "inject":
             lines = (f"http://s{n % 9973}.example.net/start/{n}?q={n}" for n in range(rows * 2 // 5))
             report = inject.inject(crawl, settings, lines, clock=clock)
@@ -207,6 +211,30 @@ def run_stage(name: str, folder: Path, rows: int) -> dict[str, Any]:
         case "dedup":
             return dict(dedup.dedup(crawl, settings).counts)
     raise SystemExit(f"no stage is called {name}")
+
+
+def look_up(crawl: CrawlFolder, rows: int) -> dict[str, Any]:
+    """CPU of one look-up of a page by its URL, as `cobnut read crawldb DIR --url URL` does it, imports left out."""
+    import pyarrow.compute  # noqa: F401
+
+    from cobnut.inspect.webdb import page
+    from cobnut.urls.resolve import forms
+
+    web = Pages(rows)
+    times = []
+    for number in np.random.default_rng(3).integers(0, rows, LOOK_UPS).tolist():
+        url = forms(f"http://h{web.host_of[number]}.example.org/section{number % 17}/page-{number}.html")
+        assert url is not None
+        begun = time.process_time()
+        found = page(crawl, url)
+        times.append((time.process_time() - begun) * 1000)
+        assert found is not None
+        assert found["url_key"] == url.key
+    ordered = sorted(times)
+    return {
+        "look_ups": LOOK_UPS, "ms_first": round(times[0], 1), "ms_median": round(ordered[LOOK_UPS // 2], 1),
+        "ms_95th": round(ordered[LOOK_UPS * 95 // 100], 1),
+    }  # fmt: skip
 
 
 def peak_mib() -> float:
@@ -229,7 +257,7 @@ def measured(name: str, folder: Path, rows: int) -> tuple[float, float, str]:
     """CPU seconds and peak MiB of a stage in a process of its own, imports left out."""
     if name == "stats":
         return command("read", "crawldb", str(folder), "--stats"), 0, "`cobnut read crawldb --stats`, start included"
-    if name == "lookup":
+    if name == "why":
         first = Pages(rows)
         url = f"http://h{first.host_of[0]}.example.org/section0/page-0.html"
         return command("why", str(folder), url), 0, "`cobnut why`, start included"

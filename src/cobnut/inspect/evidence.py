@@ -17,12 +17,13 @@ import msgspec
 from cobnut.config.sections import Settings
 from cobnut.errors import CobnutError
 from cobnut.frontier.forgotten import one_entry
-from cobnut.inspect.tables import Selection, engine, engine_errors, held, one_row, rows_of_table
+from cobnut.inspect.tables import look_up, one_row
 from cobnut.inspect.webdb import with_url
 from cobnut.records import catalogue
 from cobnut.records.columns import Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import parquet
+from cobnut.storage.lookup import find, find_batches
+from cobnut.storage.tables import partition_of
 from cobnut.urls.filters import is_forgotten
 from cobnut.urls.hosts import origin_of
 from cobnut.urls.keys import key_to_url
@@ -32,6 +33,7 @@ Row = dict[str, Any]
 
 MOST_LINKS = 20
 MOST_VISITS = 100
+_PLACE = ("from_key", "position")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,20 +85,18 @@ def gather(
     key = url.key
     return Evidence(
         asked=asked, url=url, refused_by=refuses(url.normalized), forgotten=_forgotten(crawl, url),
-        seed=_first(crawl, catalogue.SEEDS, Selection(key=key)),
+        seed=_first(crawl, catalogue.SEEDS, {"url_key": key}),
         crawldb=one_row(crawl, catalogue.CRAWLDB, key, url.bucket),
         page=one_row(crawl, catalogue.PAGES, key, url.bucket),
-        listed=_of_segments(segments, catalogue.FETCHLIST, '"url_key" = ?', [key]),
-        fetched=_of_segments(segments, catalogue.FETCHED, '("url_key" = ? OR "hop_from" = ?)', [key, key]),
-        parsed=_of_segments(segments, catalogue.PARSED, '"url_key" = ?', [key]),
+        listed=_of_segments(segments, catalogue.FETCHLIST, {"url_key": key}),
+        fetched=_of_segments(segments, catalogue.FETCHED, {"url_key": key, "hop_from": key}),
+        parsed=_of_segments(segments, catalogue.PARSED, {"url_key": key}),
         robots=robots, robots_allows=allows, robots_rule=rule,
-        host=_first(crawl, catalogue.HOSTDB, Selection(host=url.host, bucket=url.bucket)),
+        host=_first(crawl, catalogue.HOSTDB, {"host": url.host}, url.bucket),
         inlink_count=count, inlink_host_count=hosts, inlinks=inlinks,
         redirects_here=_redirects_here(crawl, key),
         ranks=one_row(crawl, catalogue.RANKS, key, url.bucket),
-        duplicates=list(
-            rows_of_table(crawl, catalogue.DUPLICATES, Selection(key=key, bucket=url.bucket)).as_dicts()
-        ),
+        duplicates=look_up(crawl, catalogue.DUPLICATES, {"url_key": key}, url.bucket),
         stands_for=_stands_for(crawl, key),
         document=document, index_state=index_state, segments_on_disk=len(segments),
     )  # fmt: skip
@@ -111,30 +111,24 @@ def _forgotten(crawl: CrawlFolder, url: UrlForms) -> Row | None:
     return min(rows, key=lambda row: (row["forgotten_at"], row["value"]), default=None)
 
 
-def _first(crawl: CrawlFolder, table: Table, selection: Selection) -> Row | None:
-    return next(rows_of_table(crawl, table, selection).as_dicts(), None)
+def _first(crawl: CrawlFolder, table: Table, equal: Row, bucket: int | None = None) -> Row | None:
+    return next(iter(look_up(crawl, table, equal, bucket, limit=1)), None)
 
 
-def _of_segments(segments: Sequence[SegmentFolder], table: Table, condition: str, params: list[Any]) -> list[Row]:
-    """Rows of one table over all segments on disk, oldest first, each with the name of its segment."""
-    files: list[Path] = []
-    for segment in segments:
-        files += segment.part_files(table)
-    if not files:
-        return []
+def _of_segments(segments: Sequence[SegmentFolder], table: Table, either: Row) -> list[Row]:
+    """Rows of one table over all segments on disk, oldest first, each with the name of its segment.
+
+    Rows that have one of the values; of very many, those of the newest segments.
+    """
     # the text of a page may be large, and a story needs none of it
     names = [c for c in table.column_names if c not in ("text", "main_text", "headings")]
-    chosen = ", ".join(f'"{name}"' for name in names)
-    source = parquet(files).removesuffix(")") + ", filename = true)"
-    with engine() as connection, engine_errors(table, files):
-        rows = connection.execute(
-            f"SELECT filename, {chosen} FROM {source} WHERE {condition} ORDER BY filename DESC LIMIT {MOST_VISITS}",
-            params,
-        ).fetchall()
-    found = [
-        {"segment": Path(row[0]).parent.parent.name, **dict(zip(names, row[1:], strict=True))} for row in reversed(rows)
-    ]
-    return sorted(found, key=lambda row: (row["segment"], row.get("fetched_at") or 0))
+    rows: list[Row] = []
+    for segment in reversed(segments):
+        found = find(table, segment.part_files(table), {}, names, either=either, limit=MOST_VISITS - len(rows))
+        rows += [{"segment": segment.name, **one.row} for one in found]
+        if len(rows) >= MOST_VISITS:
+            break
+    return sorted(rows, key=lambda row: (row["segment"], row.get("fetched_at") or 0, row["url_key"]))
 
 
 def _inlinks(crawl: CrawlFolder, url: UrlForms, segments: Sequence[SegmentFolder]) -> tuple[list[Row], int, int]:
@@ -142,48 +136,47 @@ def _inlinks(crawl: CrawlFolder, url: UrlForms, segments: Sequence[SegmentFolder
     version = crawl.table(catalogue.LINKDB).current()
     if version is not None:
         with version:
-            files = version.files()
-            found = _links_in(catalogue.LINKDB, files, url, "from_score DESC, from_key") if files else ([], 0, 0)
+            found = _links_in(catalogue.LINKDB, version.files(partition_of(url.bucket, version.partitions)), url)
         if found[1]:
             return found
     parts = [path for segment in segments for path in segment.part_files(catalogue.LINKS)]
-    return _links_in(catalogue.LINKS, parts, url, "from_score DESC, from_key, position") if parts else ([], 0, 0)
+    return _links_in(catalogue.LINKS, parts, url)
 
 
-def _links_in(table: Table, files: Sequence[Path], url: UrlForms, order: str) -> tuple[list[Row], int, int]:
-    names = ("from_key", "from_host", "anchor", "nofollow", "kind")
-    condition = "to_bucket = ? AND to_key = ? AND from_key <> to_key"
-    params = [url.bucket, url.key]
-    with engine() as connection, engine_errors(table, files):
-        total = connection.execute(
-            f"SELECT count(DISTINCT from_key), count(DISTINCT from_host) FROM {held(files)} WHERE {condition}",
-            params,
-        ).fetchone() or (0, 0)
-        rows = connection.execute(
-            f"SELECT {', '.join(names)} FROM {held(files)} WHERE {condition} ORDER BY {order} LIMIT {MOST_LINKS}",
-            params,
-        ).fetchall()
-    return [dict(zip(names, row, strict=True)) for row in rows], int(total[0]), int(total[1])
+def _links_in(table: Table, files: Sequence[Path], url: UrlForms) -> tuple[list[Row], int, int]:
+    """The links from the best pages, how many pages link, and from how many hosts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = ["from_key", "from_host", "anchor", "nofollow", "kind", "from_score"]
+    names += ["position"] if table is catalogue.LINKS else []
+    order: list[tuple[str, str]] = [("from_score", "descending"), *((n, "ascending") for n in names if n in _PLACE)]
+    pages, hosts = pa.array([], pa.string()), pa.array([], pa.string())
+    best = None
+    for _, batch in find_batches(table, files, {"to_bucket": url.bucket, "to_key": url.key}, names):
+        rows = batch.filter(pc.not_equal(batch.column("from_key"), url.key))
+        # only names once each and the best rows are kept, however many links there are
+        pages = pa.concat_arrays([pages, rows.column("from_key")]).unique()
+        hosts = pa.concat_arrays([hosts, rows.column("from_host")]).unique()
+        some = pa.Table.from_batches([rows])
+        best = (some if best is None else pa.concat_tables([best, some])).sort_by(order).slice(0, MOST_LINKS)
+    shown = [] if best is None else best.select(names[:5]).to_pylist()
+    return shown, len(pages), len(hosts)
 
 
 def _redirects_here(crawl: CrawlFolder, key: str) -> list[str]:
-    selection = Selection(equal=(("redirect_key", key),), limit=MOST_LINKS)
-    return [key_to_url(row["url_key"]) for row in rows_of_table(crawl, catalogue.PAGES, selection).as_dicts()]
+    rows = look_up(crawl, catalogue.PAGES, {"redirect_key": key}, None, ["url_key"], MOST_LINKS)
+    return [key_to_url(row["url_key"]) for row in rows]
 
 
 def _stands_for(crawl: CrawlFolder, key: str) -> int:
-    version = crawl.table(catalogue.DUPLICATES).current()
-    if version is None or not version.files():
-        return 0
-    with version, engine() as connection, engine_errors(catalogue.DUPLICATES, version.files()):
-        sql = f"SELECT count(*) FROM {held(version.files())} WHERE representative_key = ? AND url_key <> ?"
-        row = connection.execute(sql, [key, key]).fetchone()
-    return int(row[0]) if row else 0
+    rows = look_up(crawl, catalogue.DUPLICATES, {"representative_key": key}, None, ["url_key"])
+    return sum(row["url_key"] != key for row in rows)
 
 
 def _robots(crawl: CrawlFolder, url: UrlForms) -> Row | None:
     origin = origin_of(url.normalized)
-    return _first(crawl, catalogue.ROBOTS, Selection(equal=(("origin", origin),), bucket=url.bucket))
+    return _first(crawl, catalogue.ROBOTS, {"origin": origin}, url.bucket)
 
 
 def _robots_verdict(robots: Row | None, settings: Settings, url: UrlForms) -> tuple[bool | None, str | None]:

@@ -8,7 +8,7 @@ Not here: how values are shown (`inspect.show`), counts (`inspect.stats`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ from cobnut.inspect.where import URL_FUNCTION, parse_where
 from cobnut.records import catalogue
 from cobnut.records.columns import Column, Table
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import damaged, first_damaged, partition_of, relation
+from cobnut.storage.lookup import find
+from cobnut.storage.tables import TableVersion, damaged, first_damaged, partition_of, relation
 from cobnut.urls.keys import key_to_url
 
 if TYPE_CHECKING:
@@ -85,7 +86,33 @@ def rows_of_segment(segment: SegmentFolder, table: Table, selection: Selection) 
 
 def one_row(crawl: CrawlFolder, table: Table, key: str, bucket: int) -> dict[str, Any] | None:
     """The row of a URL in one of the crawl's tables."""
-    return next(rows_of_table(crawl, table, Selection(key=key, bucket=bucket, limit=1)).as_dicts(), None)
+    return next(iter(look_up(crawl, table, {str(_url_column(table)): key}, bucket, limit=1)), None)
+
+
+def look_up(
+    crawl: CrawlFolder,
+    table: Table,
+    equal: Mapping[str, Any],
+    bucket: int | None = None,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> list[dict[str, Any]]:
+    """The rows with these values in one of the crawl's tables, looked up without an engine.
+
+    `bucket` is that of the rows' host, where it is known.
+    """
+    version = crawl.table(table).current()
+    if version is None:
+        return []
+    with version:  # held against removal for as long as rows are read
+        files = version.files(_partition(table, version, bucket))
+        return [found.row for found in find(table, files, equal, columns, limit=limit)]
+
+
+def _partition(table: Table, version: TableVersion, bucket: int | None) -> int | None:
+    if bucket is None or table.bucket_column is None:
+        return None
+    return partition_of(bucket, version.partitions)
 
 
 def check_selection(table: Table, selection: Selection) -> None:
@@ -111,14 +138,14 @@ def _current_batches(crawl: CrawlFolder, table: Table, selection: Selection) -> 
     if version is None:
         return
     with version:  # held against removal for as long as rows are read
-        partition = None
-        if selection.bucket is not None and table.bucket_column is not None:
-            partition = partition_of(selection.bucket, version.partitions)
-        yield from _batches(table, version.files(partition), selection)
+        yield from _batches(table, version.files(_partition(table, version, selection.bucket)), selection)
 
 
 def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Iterator[list[tuple[Any, ...]]]:
     if not files:
+        return
+    if selection.key is not None and selection.where is None:
+        yield from _looked_up(table, files, selection)
         return
     conditions, params = _conditions(table, selection)
     names = ", ".join(f'"{c.name}"' for c in table.columns)
@@ -133,6 +160,15 @@ def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Itera
         result = connection.execute(sql, params)
         while batch := result.fetchmany(BATCH):
             yield batch
+
+
+def _looked_up(table: Table, files: Sequence[Path], selection: Selection) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of one URL, without an engine."""
+    equal = {str(_url_column(table)): selection.key, **dict(selection.equal)}
+    if selection.host is not None:
+        equal[str(_host_column(table))] = selection.host
+    for found in find(table, files, equal, limit=selection.limit):
+        yield [tuple(found.row[name] for name in table.column_names)]
 
 
 def _shown_url(key: str) -> str | None:
