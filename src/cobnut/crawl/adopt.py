@@ -92,12 +92,13 @@ def _adopt_rows(
             )
     fresh = [s for s in sorted(adopted.segments, key=lambda s: s.name) if s.name in shown and s.name not in done]
     along = [s for s in adopted.segments if s.name in shown or s.name in done]
-    seen: dict[str, int] = {"adopted": 0, "keys": 0, "taken": 0}
+    seen: dict[str, int] = {"adopted": 0, "keys": 0, "taken": 0, "unknown": 0}
 
     def count(session: Session, partition: int, of: int) -> None:
         for name, query in (
             ("adopted", "SELECT count(*) FROM newest"),
             ("taken", "SELECT count(*) FROM winners"),
+            ("unknown", "SELECT count(*) FROM visits v ANTI JOIN next_crawldb c ON c.url_key = v.url_key"),
             ("keys", "SELECT count(*) FROM (SELECT url_key FROM crawldb UNION SELECT url_key FROM adopted)"),
         ):
             seen[name] += session.connection.execute(query).fetchall()[0][0]
@@ -134,6 +135,10 @@ def _adopt_rows(
         merged = sum(rows_in(path) for path in adopted.pages) - seen["adopted"]
         if merged:
             report.left_out["same_key"] = report.left_out.get("same_key", 0) + merged
+        if seen["unknown"]:
+            report.messages.append(
+                f"{seen['unknown']:,} pages of the segments are not in the crawldb: they are found, not fetched again"
+            )
         report.counts["urls"] = seen["adopted"]
         report.counts["new"] = rows - before.get("rows", 0)
         report.counts["kept"] = seen["adopted"] - seen["taken"]

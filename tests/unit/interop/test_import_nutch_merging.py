@@ -1,8 +1,10 @@
 """What becomes of a crawl that has pages already, of one that has not been updated, and of an import that is killed?"""
 
+import re
 import shutil
 import struct
 import zlib
+from pathlib import Path
 
 import pytest
 from nutch_imports import LATER_MS, NEW, golden, imported, new_crawl, rows
@@ -12,8 +14,18 @@ from cobnut.crawl.adopt import Adopted, adopt
 from cobnut.crawl.reports import StepReport
 from cobnut.interop.hadoop.data import DataOutput
 from cobnut.interop.hadoop.mapfile import MapFileWriter
-from cobnut.interop.nutch1 import CrawlDatum, Inlink, Inlinks, MapWritable, ProtocolStatus
-from cobnut.interop.nutch_import import NutchImport, look
+from cobnut.interop.nutch1 import (
+    CrawlDatum,
+    Inlink,
+    Inlinks,
+    MapWritable,
+    Outlink,
+    ParseData,
+    ParseStatus,
+    ParseText,
+    ProtocolStatus,
+)  # fmt: skip
+from cobnut.interop.nutch_import import NutchImport, look, losses
 from cobnut.interop.nutch_import.losses import Losses
 from cobnut.interop.nutch_import.pages import COLUMNS, PageRows
 from cobnut.interop.nutch_import.reasons import outcome_of, reason_of
@@ -21,6 +33,7 @@ from cobnut.interop.nutch_import.segment import SegmentDraft
 from cobnut.interop.nutch_import.staging import Staged
 from cobnut.records import catalogue as tables
 from cobnut.stages.adopt import ADOPTED
+from cobnut.storage.tables import read_files
 from cobnut.testing.clock import VirtualClock
 from cobnut.testing.tables import key, page, write_table
 from cobnut.urls.resolve import forms
@@ -395,3 +408,37 @@ def test_a_crawl_of_0_8_comes_in(tmp_path, crawl):
     done = steps.parse(crawl.crawl, crawl.settings, crawl.crawl.segment("20060801000000"))
     assert done.counts["ok"] == 1
     assert steps.applied_segments(crawl.crawl) == ["20060801000000"]
+
+
+def test_every_reason_has_its_sentence():
+    package = Path(losses.__file__).parent
+    text = "".join(path.read_text() for path in package.glob("*.py"))
+    used = set(re.findall(r'leave_out\("(\w+)"', text)) | {"not_http", "not_a_url", "same_key", "unreadable"}
+    assert used <= set(losses.REASONS)
+    assert {r for r in losses.REASONS if f'"{r}"' not in text.replace(f'"{r}":', "")} <= {"same_key", "head_too_large"}
+
+
+def test_what_is_endless_is_cut_as_the_parser_cuts_it(tmp_path, crawl):
+    url = "http://a.example/"
+    segment = tmp_path / "20260801000000"
+    links = [Outlink(f"http://a.example/{n}", "word " * 60) for n in range(12_000)]
+    answers = {
+        "crawl_fetch": (DATUM, datum(0x21)),
+        "parse_data": ("org.apache.nutch.parse.ParseData", ParseData(ParseStatus(1), "T" * 50_000, links)),
+        "parse_text": ("org.apache.nutch.parse.ParseText", ParseText("text " * 400_000)),
+    }
+    for name, (value_class, record) in answers.items():
+        with MapFileWriter(segment / name / "part-r-00000", TEXT, value_class) as writer:
+            out = DataOutput()
+            out.write_text(url)
+            writer.append(out.getvalue(), record.to_bytes())
+    report = imported(crawl, segment)
+    assert report.details["damage"] == 0, report.messages
+    made = crawl.crawl.segment("20260801000000")
+    (row,) = read_files(tables.PARSED, made.part_files(tables.PARSED)).to_pylist()
+    found = read_files(tables.LINKS, made.part_files(tables.LINKS))
+    limits = crawl.settings.parser
+    assert (row["outlink_count"], row["links_dropped"]) == (limits.max_links, 2_000)
+    assert found.num_rows == limits.max_links
+    assert max(map(len, found.column("anchor").to_pylist())) <= limits.max_anchor_chars
+    assert (len(row["title"]), len(row["text"]), row["truncated"]) == (1_000, limits.max_text_chars, True)

@@ -37,6 +37,7 @@ def command(
     name several in any order. They are only read. Doing it again changes nothing. Exit 3: something could not be
     read; all else was taken in.
     """
+    from cobnut.interop.nutch_import.losses import REASONS
     from cobnut.observe.clock import SystemClock
     from cobnut.observe.progress import Progress, ProgressState
 
@@ -54,6 +55,9 @@ def command(
         finally:
             progress.close()
     print_report(report, as_json)
+    if not as_json:
+        for reason in sorted(report.left_out.keys() & REASONS.keys()):
+            click.echo(f"  {reason}: {REASONS[reason]}")
     return DAMAGED if report.details["damage"] else 0
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,8 +16,8 @@ from cobnut.interop.nutch_import.losses import Losses
 from cobnut.interop.nutch_import.staging import time_or_none
 from cobnut.urls.resolve import Forms
 
-MOST_ANCHOR_CHARS = 1_000
 MOST_COUNT = (1 << 62) - 1
+_NO_HOST = re.compile(r"[/?#@\\]")
 
 Row = tuple[Any, ...]
 
@@ -24,8 +25,8 @@ Row = tuple[Any, ...]
 class LinkRows:
     """Makes rows of `ADOPTED_LINKS`."""
 
-    def __init__(self, forms: Forms, losses: Losses) -> None:
-        self._forms, self._losses = forms, losses
+    def __init__(self, forms: Forms, losses: Losses, max_anchor_chars: int) -> None:
+        self._forms, self._losses, self._chars = forms, losses, max_anchor_chars
 
     def of_inlinks(self, url: str, inlinks: Inlinks) -> Iterator[Row]:
         """The links to one page, as 1.x's linkdb has them."""
@@ -35,7 +36,17 @@ class LinkRows:
             if to is None or source is None:
                 self._losses.leave_out("bad_link")
                 continue
-            yield to.key, to.host, to.bucket, source.key, source.host, None, anchor_of(inlink.anchor), False, "link"
+            yield (
+                to.key,
+                to.host,
+                to.bucket,
+                source.key,
+                source.host,
+                None,
+                anchor_of(inlink.anchor, self._chars),
+                False,
+                "link",
+            )
 
     def of_link(self, link: Link) -> Row | None:
         """A link of 0.7's web database."""
@@ -43,17 +54,17 @@ class LinkRows:
         if to is None:
             self._losses.leave_out("bad_link")
             return None
-        return to.key, to.host, to.bucket, None, None, link.from_id, anchor_of(link.anchor), False, "link"
+        return to.key, to.host, to.bucket, None, None, link.from_id, anchor_of(link.anchor, self._chars), False, "link"
 
 
-def anchor_of(text: str) -> str | None:
-    """The words of a link, white space folded; None when there are none."""
-    return " ".join(text[: 4 * MOST_ANCHOR_CHARS].split())[:MOST_ANCHOR_CHARS] or None
+def anchor_of(text: str, max_chars: int) -> str | None:
+    """The words of a link, white space folded, cut as those of parsed pages are; None when there are none."""
+    return " ".join(text[: 4 * max_chars].split())[:max_chars] or None
 
 
 def host_row(forms: Forms, host: str, datum: HostDatum, now_ms: int) -> Row | None:
     """A row of `ADOPTED_HOSTS`; None for what is no host. Requests are counted as far as the pages' states tell."""
-    found = forms(f"http://{host}/") if "/" not in host and "@" not in host else None
+    found = None if _NO_HOST.search(host) else forms(f"http://{host}/")
     if found is None:
         return None
     dns, broken = _count(datum.dns_failures), _count(datum.connection_failures)

@@ -30,6 +30,7 @@ REASONS: dict[str, str] = {
     "not_fetched": "A segment that was generated and not fetched: its URLs are due in the crawldb.",
     "segment_here": "A segment that was imported before.",
     "no_content": "A fetched page of which neither content nor text is there.",
+    "head_too_large": "A page whose header fields are larger than any server's may be.",
     "no_date": "A page without the time of its fetch.",
     "host_statistics": "What a hostdb knows beside counts: score, home page, statistics of values.",
     "score": "A score that is no number: it became 0.",

@@ -160,7 +160,7 @@ class NutchImport:
 
     def _take_links(self, found: Sequence[Found], taken: Taken) -> None:
         losses = self.losses
-        rows = LinkRows(self._forms, losses)
+        rows = LinkRows(self._forms, losses, self._settings.parser.max_anchor_chars)
         with Staged(self._scratch, ADOPTED_LINKS) as staged:
             for linkdb in _each(found, "linkdb"):
                 for part in linkdb.parts:

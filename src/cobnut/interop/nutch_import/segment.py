@@ -49,6 +49,7 @@ from cobnut.urls.resolve import UrlForms, compile_forms, stored_url
 CHUNK_ROWS = 2_000
 CHUNK_CHARS = 16 << 20
 LINK_CHARS = 200
+MOST_TITLE_CHARS = 1_000
 _LANGUAGE_NOTES = ("language", "lang", "content-language", "Content-Language")
 _CHARSET_NOTES = ("CharEncodingForConversion", "OriginalCharEncoding")
 _DESCRIPTION_NOTES = ("metatag.description", "description")
@@ -190,15 +191,16 @@ def parsed_rows(
     taken: TakenDocument, answer: Answer, page: Parse, forms: Callable[[str], UrlForms | None], settings: Settings
 ) -> tuple[dict[str, Any], list[dict[str, Any]], int]:
     """The rows of `parsed` and `links` of a page as Nutch parsed it, and how many links have no place here."""
-    own, notes = taken.forms, page.notes
+    own, notes, limits = taken.forms, page.notes, settings.parser
     robots = robots_of(notes.get("robots", "")[:4_096])
     found, bad = [], 0
-    for url, anchor in page.links:
+    surplus = max(0, len(page.links) - limits.max_links)
+    for url, anchor in page.links[: limits.max_links]:
         to = forms(whole_text(url))
         if to is None:
             bad += 1
         elif to.key != own.key:
-            found.append((to, anchor_of(whole_text(anchor)), "link"))
+            found.append((to, anchor_of(whole_text(anchor), limits.max_anchor_chars), "link"))
     followed = 0 if robots.nofollow else len(found)
     refresh = page.refresh
     if refresh is not None and (to := forms(whole_text(refresh[0]))) is not None and to.key != own.key:
@@ -215,7 +217,8 @@ def parsed_rows(
         }
         for position, (to, anchor, kind) in enumerate(found)
     ]  # fmt: skip
-    text, title = whole_text(page.text), " ".join(whole_text(page.title).split())
+    text = whole_text(page.text[: limits.max_text_chars])
+    title = " ".join(whole_text(page.title[: 4 * MOST_TITLE_CHARS]).split())[:MOST_TITLE_CHARS]
     has_text = bool(text or title)
     signature = content_signature(answer.signature, own) or (taken.answer.digest if taken.answer is not None else None)
     row = {
@@ -227,7 +230,9 @@ def parsed_rows(
         "base_url": answer.base or own.url, "noindex": robots.noindex, "nofollow": robots.nofollow,
         "noarchive": robots.noarchive, "refresh_delay_s": None if refresh is None else refresh[1],
         "refresh_url": None if refresh is None else whole_text(refresh[0]), "outlink_count": len(found),
-        "links_dropped": bad, "truncated": answer.is_cut, "signature": signature if has_text else None,
+        "links_dropped": bad + surplus,
+        "truncated": answer.is_cut or len(page.text) > limits.max_text_chars,
+        "signature": signature if has_text else None,
         "fetched_at": taken.document.fetched_at_ms, "score": taken.score,
     }  # fmt: skip
     return row, links, bad
