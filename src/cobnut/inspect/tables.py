@@ -105,11 +105,12 @@ def look_up(
     if version is None:
         return []
     with version:  # held against removal for as long as rows are read
-        files = version.files(_partition(table, version, bucket))
+        files = version.files(partition_with(table, version, bucket))
         return [found.row for found in find(table, files, equal, columns, limit=limit)]
 
 
-def _partition(table: Table, version: TableVersion, bucket: int | None) -> int | None:
+def partition_with(table: Table, version: TableVersion, bucket: int | None) -> int | None:
+    """The partition that holds the rows of a host bucket; None: all."""
     if bucket is None or table.bucket_column is None:
         return None
     return partition_of(bucket, version.partitions)
@@ -138,7 +139,7 @@ def _current_batches(crawl: CrawlFolder, table: Table, selection: Selection) -> 
     if version is None:
         return
     with version:  # held against removal for as long as rows are read
-        yield from _batches(table, version.files(_partition(table, version, selection.bucket)), selection)
+        yield from _batches(table, version.files(partition_with(table, version, selection.bucket)), selection)
 
 
 def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Iterator[list[tuple[Any, ...]]]:
@@ -147,19 +148,24 @@ def _batches(table: Table, files: Sequence[Path], selection: Selection) -> Itera
     if selection.key is not None and selection.where is None:
         yield from _looked_up(table, files, selection)
         return
-    conditions, params = _conditions(table, selection)
+    clauses, params = conditions(table, selection)
     names = ", ".join(f'"{c.name}"' for c in table.columns)
     sql = f"SELECT {names} FROM {held(files)}"
-    if conditions:
-        sql += " WHERE " + " AND ".join(conditions)
+    if clauses:
+        sql += " WHERE " + " AND ".join(clauses)
     if selection.limit is not None:
         sql += f" LIMIT {int(selection.limit)}"
     with engine() as connection, engine_errors(table, files, selection.where):
-        if URL_FUNCTION in sql:
-            connection.create_function(URL_FUNCTION, _shown_url, ["VARCHAR"], "VARCHAR")
+        provide_url(connection, sql)
         result = connection.execute(sql, params)
         while batch := result.fetchmany(BATCH):
             yield batch
+
+
+def provide_url(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Gives the engine the function that makes URLs, where a query asks for it."""
+    if URL_FUNCTION in sql:
+        connection.create_function(URL_FUNCTION, _shown_url, ["VARCHAR"], "VARCHAR")
 
 
 def _looked_up(table: Table, files: Sequence[Path], selection: Selection) -> Iterator[list[tuple[Any, ...]]]:
@@ -178,35 +184,39 @@ def _shown_url(key: str) -> str | None:
         return None
 
 
-def _conditions(table: Table, selection: Selection) -> tuple[list[str], list[Any]]:
-    conditions: list[str] = []
+def conditions(table: Table, selection: Selection) -> tuple[list[str], list[Any]]:
+    """What of a selection the engine is asked for: conditions in its SQL, and the values of their parameters."""
+    clauses: list[str] = []
     params: list[Any] = []
     if selection.key is not None:
-        conditions.append(f'"{_url_column(table)}" = ?')
+        clauses.append(f'"{_url_column(table)}" = ?')
         params.append(selection.key)
     if selection.host is not None:
-        conditions.append(f'"{_host_column(table)}" = ?')
+        clauses.append(f'"{_host_column(table)}" = ?')
         params.append(selection.host)
     for column, value in selection.equal:
-        conditions.append(f'"{column}" = ?')
+        clauses.append(f'"{column}" = ?')
         params.append(value)
     if selection.where is not None:
         where = parse_where(selection.where, table.columns)
-        conditions.append(where.sql)
+        clauses.append(where.sql)
         params.extend(where.params)
-    return conditions, params
+    return clauses, params
 
 
 @contextmanager
-def engine(memory_mib: int = 512) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The relational engine for one question; it fetches nothing from a network and loads no extension."""
+def engine(memory_mib: int = 512, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The relational engine for one question; it fetches nothing from a network and loads no extension.
+
+    Without a `scratch` folder it writes nothing: what does not fit in memory is an error.
+    """
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{memory_mib}MiB",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        "temp_directory": "",  # a question writes nothing
+        "temp_directory": "" if scratch is None else str(scratch),
     }
     connection = duckdb.connect(":memory:", config=config)
     try:
@@ -233,6 +243,10 @@ def engine_errors(table: Table, files: Iterable[Path], where: str | None = None)
     except duckdb.OutOfMemoryException as error:
         raise MachineError(f"too little memory to read {table.name} ({first_line(error)})") from error
     except duckdb.Error as error:
+        if "No space left" in str(error):
+            raise MachineError(
+                f"the disk is full ({first_line(error)})", remedy="free some space, run it again"
+            ) from error
         if where is not None and isinstance(error, unfit):
             raise InputError(f"--where cannot be computed ({first_line(error)})", where=repr(where[:120])) from error
         if (path := first_damaged(files)) is not None:  # the engine's own words do not always name the file
