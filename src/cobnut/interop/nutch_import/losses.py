@@ -24,7 +24,7 @@ REASONS: dict[str, str] = {
     "not_a_url": "A key that is no URL.",
     "not_http": "A URL that is neither http nor https.",
     "forgotten": "A page that this crawl was told to forget.",
-    "same_key": "Several records are one page here (spellings of a URL, several databases): the one visited last stays.",
+    "same_key": "Several records are one page here (spellings of a URL, several files): the one visited last stays.",
     "not_a_db_status": "A record in the crawldb whose status says nothing of a page's state.",
     "unreadable": "A damaged record, or a damaged stretch of a file.",
     "not_fetched": "A segment that was generated and not fetched: its URLs are due in the crawldb.",
