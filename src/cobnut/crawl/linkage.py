@@ -6,14 +6,16 @@ Not here: the stages themselves (`stages.invertlinks`, `stages.rank`, `stages.up
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments, parsed_segments, rows_in
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.frontier.forgotten import forgotten_of, key_test
+from cobnut.frontier.representative import MOST_HOPS, shown_for
 from cobnut.records import catalogue as tables
+from cobnut.records.columns import pa_schema
 from cobnut.stages import invertlinks as invertlinks_stage
 from cobnut.stages import rank as rank_stage
 from cobnut.stages import updatesegs as updatesegs_stage
@@ -21,7 +23,10 @@ from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.parts import PartWriter, part_name
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
+
+PERMANENT = (301, 308)
+"""Answers that say that a page has moved for good (RFC 9110, section 15.4)."""
 
 
 def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
@@ -76,6 +81,7 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
             report.messages.append("no parsed segments: nothing to do")
             return report
         is_forgotten = key_test(forgotten_of(crawl))
+        redirects = _Redirects(crawl)
         writers = {s.name: PartWriter(s.folder(tables.LINKED), tables.LINKED, part_name(0)) for s in segments}
         try:
             LocalEngine(settings).run(
@@ -83,8 +89,9 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
                     crawl,
                     updatesegs_stage.STAGE,
                     segments=segments,
+                    given={"redirected": redirects.table(is_forgotten)},
                     params={"max_anchors": settings.index.max_anchors},
-                    on_partition=lambda session, p, n: _write_linked(session, writers, is_forgotten),
+                    on_partition=lambda session, p, n: _write_linked(session, writers, is_forgotten, redirects),
                 )
             )
         except BaseException:
@@ -97,7 +104,64 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
     return report
 
 
-def _write_linked(session: Session, writers: dict[str, PartWriter], is_forgotten: Callable[[str], bool]) -> None:
+class _Redirects:
+    """The pages that redirect, as the crawl knows them now: where each leads, and what leads to each."""
+
+    def __init__(self, crawl: CrawlFolder) -> None:
+        import pyarrow.compute as pc
+
+        self.target: dict[str, str] = {}
+        self.into: dict[str, list[tuple[str, bool]]] = {}
+        rows = crawl.table(tables.PAGES).read(
+            ["url_key", "redirect_key", "http_status"], filters=pc.field("redirect_key").is_valid()
+        )
+        for key, to, status in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+            self.target[key] = to
+            self.into.setdefault(to, []).append((key, status not in PERMANENT))
+
+    def table(self, is_forgotten: Callable[[str], bool]) -> pa.Table:
+        """Each page that redirects and where it leads in the end; a loop leads nowhere."""
+        import pyarrow as pa
+
+        from cobnut.urls.hosts import bucket_of, host_of
+        from cobnut.urls.keys import key_to_url
+
+        found: dict[str, list[Any]] = {column.name: [] for column in updatesegs_stage.REDIRECTED}
+        for key in self.target:
+            final = self._final(key)
+            if final is not None and not is_forgotten(key):
+                host = host_of(key_to_url(final))
+                for name, value in zip(found, (key, final, host, bucket_of(host)), strict=True):
+                    found[name].append(value)
+        return pa.table(found, schema=pa_schema(updatesegs_stage.REDIRECTED))
+
+    def _final(self, key: str) -> str | None:
+        passed = [key]
+        while (to := self.target.get(passed[-1])) is not None:
+            if to in passed or len(passed) > MOST_HOPS:
+                return None
+            passed.append(to)
+        return passed[-1]
+
+    def shown(self, key: str, is_forgotten: Callable[[str], bool]) -> str | None:
+        """The URL that stands for a page, where it is not its own."""
+        if key not in self.into:
+            return None
+        from cobnut.urls.keys import key_to_url, url_key
+
+        def sources(url: str) -> list[tuple[str, bool]]:
+            into = self.into.get(url_key(url), ())
+            return [(key_to_url(source), temporary) for source, temporary in into if not is_forgotten(source)]
+
+        own = key_to_url(key)
+        shown = shown_for(own, sources)
+        return None if shown == own else shown
+
+
+def _write_linked(
+    session: Session, writers: dict[str, PartWriter], is_forgotten: Callable[[str], bool],
+    redirects: _Redirects,
+) -> None:  # fmt: skip
     """Joins this partition's rows with their anchors, which no portable SQL gathers into lists.
 
     The words of pages that are to be forgotten say nothing of others any more.
@@ -113,7 +177,9 @@ def _write_linked(session: Session, writers: dict[str, PartWriter], is_forgotten
     schema = tables.LINKED.schema()
     for batch in session.batches("linked_rows", "ORDER BY segment, url_key"):
         lists = [anchors.get(key) for key in batch.column("url_key").to_pylist()]
+        shown = [redirects.shown(key, is_forgotten) for key in batch.column("url_key").to_pylist()]
         rows = pa.Table.from_batches([batch]).append_column("anchors", pa.array(lists, schema.field("anchors").type))
+        rows = rows.append_column("shown_url", pa.array(shown, pa.string()))
         names = rows.column("segment").to_pylist()
         start = 0
         for end in range(1, len(names) + 1):

@@ -49,6 +49,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     warc_file: str | None = None
     warc_offset: int | None = None
     noarchive: bool = False
+    shown_url: str | None = None
 
 
 class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
@@ -77,6 +78,8 @@ class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
     warc_file: str | None
     warc_offset: int | None
     noarchive: bool
+    shown_url: str | None = None
+    """The URL that stands for the page, where one that redirects to it does."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -125,6 +128,7 @@ def stored(document: Document, settings: IndexSettings) -> StoredDocument:
         document.warc_file,
         document.warc_offset,
         document.noarchive,
+        document.shown_url,
     )
 
 

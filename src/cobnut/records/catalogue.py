@@ -260,7 +260,8 @@ PARSED = Table(
         _c("refresh_delay_s", "int64", "Delay of a meta or header refresh."),
         _c("refresh_url", "string", "Its target; NULL when it only reloads."),
         _k("outlink_count", "int32", "Page links kept."),
-        _k("links_dropped", "int32", "Links left out beyond the limit or unreadable."),
+        _c("embed_count", "int32", "Images, styles, scripts, media and objects kept; NULL where they were not looked for."),
+        _k("links_dropped", "int32", "Links left out beyond the limit or unreadable, embeds beyond theirs."),
         _k("truncated", "bool", "The body was cut, or decoded only up to the limit."),
         _c("flags", "strings", "What the page is rather than a page to be read: needs_javascript, login_wall, bot_challenge."),
         _c("signature", "binary", "What dedup compares: MD5 of the body by default; NULL for empty text."),
@@ -272,10 +273,10 @@ PARSED = Table(
 
 LINKS = Table(
     "links", "segment", ("from_key", "position"), "to_bucket", ("parse",),
-    "Every link of every parsed page. One file a part, sorted by `to_bucket`, so that readers prune row groups.",
+    "Every link of every parsed page, and what it embeds. One file a part, sorted by `to_bucket`, so that readers prune row groups.",
     (
         _k("from_key", "string", "The page that links."),
-        _k("position", "int32", "Place in the page, in document order."),
+        _k("position", "int32", "Place in the page, in document order; embeds behind the links."),
         _k("from_host", "string", "Its host."),
         _k("from_score", "int64", "Its score, in millionths."),
         _k("from_depth", "int32", "Its depth."),
@@ -285,8 +286,8 @@ LINKS = Table(
         _k("to_host", "string", "Its host."),
         _k("to_bucket", "int32", "Host bucket of `to_host`."),
         _c("anchor", "string", "The words of the link; NULL when it has none."),
-        _k("nofollow", "bool", "The link, or its whole page, said nofollow: it is not followed."),
-        _k("kind", "string", "link, frame, refresh, redirect, canonical …"),
+        _k("nofollow", "bool", "It is not followed: the link or its whole page said so, or it is an embed and `parser.follow_embeds` is off."),
+        _k("kind", "string", "link, frame, refresh, redirect, canonical …, or what is embedded: image, style, script, media, object."),
         _c("changed_at", "int64", "When the page linked to changed last, as a sitemap or feed says."),
     ),
 )
@@ -301,6 +302,7 @@ LINKED = Table(
         _k("host_rank", "int64", "In millionths."),
         _k("inlink_count", "int64", "Inlinks kept in the linkdb, from other pages."),
         _k("inlink_host_count", "int64", "Distinct other hosts among them."),
+        _c("shown_url", "string", "URL that stands for the page, where one that redirects to it does; otherwise NULL."),
         _c("anchors", "anchors", "Anchors, best sources first, each with the page it stands on."),
     ),
 )

@@ -32,6 +32,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
     values: dict[str, Any] = {
         "position": hit.position,
         "url": hit.url,
+        "shown_url": hit.shown_url,
         "title": hit.title,
         "snippet": hit.snippet.text,
         "snippet_html": hit.snippet.to_html(),

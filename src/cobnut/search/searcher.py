@@ -52,6 +52,11 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     document: StoredDocument
     features: tuple[Feature, ...] = ()
 
+    @property
+    def shown_url(self) -> str:
+        """The URL to be shown and followed: the page's own, or a better one that redirects to it."""
+        return self.document.shown_url or self.url
+
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """One page of results. `total` counts all documents found; `reachable` those that paging can show."""

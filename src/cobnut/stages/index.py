@@ -56,7 +56,9 @@ _PARSED_COLUMNS = [
     "media_type", "noindex", "noarchive", "fetched_at", "score",
 ]  # fmt: skip
 _FETCHED_COLUMNS = ["url_key", "outcome", "last_modified", "warc_file", "warc_offset", "depth"]
-_LINKED_COLUMNS = ["url_key", "score", "page_rank", "host_rank", "inlink_count", "inlink_host_count", "anchors"]
+_LINKED_COLUMNS = [
+    "url_key", "score", "page_rank", "host_rank", "inlink_count", "inlink_host_count", "shown_url", "anchors",
+]  # fmt: skip
 
 
 class SegmentIndexed(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,6 +239,7 @@ def _document(
         warc_file=answer.get("warc_file"),
         warc_offset=answer.get("warc_offset"),
         noarchive=page["noarchive"],
+        shown_url=link.get("shown_url"),
     )
 
 

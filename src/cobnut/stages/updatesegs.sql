@@ -1,10 +1,15 @@
 -- What the whole crawl says of every parsed page of this partition: scores and counts of inlinks.
-WITH counts AS (
+WITH led_here AS (
+    SELECT l.to_key AS to_key, l.from_key AS from_key, l.to_host AS to_host, l.from_host AS from_host FROM linkdb l
+    UNION ALL
+    SELECT x.to_key, x.from_key, x.to_host, x.from_host FROM passed x
+),
+counts AS (
     SELECT
         l.to_key AS to_key,
-        COUNT(*) AS inlink_count,
+        COUNT(DISTINCT l.from_key) AS inlink_count,
         COUNT(DISTINCT CASE WHEN l.from_host <> l.to_host THEN l.from_host ELSE NULL END) AS inlink_host_count
-    FROM linkdb l
+    FROM led_here l
     WHERE l.from_key <> l.to_key
     GROUP BY l.to_key
 ),

@@ -50,7 +50,7 @@ WORDS = (
 SEGMENTS = ("20260101000000", "20260102000000", "20260103000000")
 SEVERAL = frozenset({
     "fetched", "parsed", "hosts", "read", "found", "waiting", "matching", "refetched", "forgotten_pages", "adopted",
-    "adopted_hosts", "adopted_links",
+    "adopted_hosts", "adopted_links", "passed",
 })  # fmt: skip
 """Relations in which a key may stand several times."""
 UNIQUE = {

@@ -139,8 +139,9 @@ def last_page_of(reachable: int, per_page: int) -> int:
 
 def hit_view(hit: Hit) -> HitView:
     """One hit as shown."""
-    href = safe_href(hit.url)
-    place, parts = breadcrumb(hit.url) if href else (one_line(hit.url)[:MAX_TITLE], [])
+    url = hit.shown_url
+    href = safe_href(url)
+    place, parts = breadcrumb(url) if href else (one_line(url)[:MAX_TITLE], [])
     return HitView(
         title=shown_title(hit.title, place, parts),
         href=href,

@@ -64,8 +64,8 @@ def _print(results: Results) -> None:
 
 def _print_hit(hit: Hit) -> None:
     click.echo()
-    click.echo(f"{hit.position}. {_styled(plain(hit.title or hit.url, 200), bold=True)}")
-    click.echo(f"   {_styled(plain(hit.url, 500), fg='green')}")
+    click.echo(f"{hit.position}. {_styled(plain(hit.title or hit.shown_url, 200), bold=True)}")
+    click.echo(f"   {_styled(plain(hit.shown_url, 500), fg='green')}")
     if hit.snippet.text:
         click.echo(f"   {_marked(hit.snippet.text, hit.snippet.ranges)}")
     for feature in hit.features:
