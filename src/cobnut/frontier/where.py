@@ -42,6 +42,7 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...] | None, int, int, str]] = {
 """The kinds that a function takes (None: any), how many arguments at least and at most, and the kind it gives."""
 _KINDS = {"string": "text", "int64": "number", "int32": "number", "double": "number", "bool": "claim"}
 _NUMBERS = ("number", "time", "value")
+_NESTED = {"map", "strings", "anchors"}
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 MOST_TERMS = 100
 LARGEST = 2**63 - 1
@@ -280,6 +281,8 @@ class _Reader:
 
     def _as(self, piece: _Piece, other: _Piece) -> _Piece:
         """A literal in the kind of what it is compared with."""
+        if {piece.kind, other.kind} & _NESTED:
+            raise self._error("a map or list is compared", "ask a map for a name: metadata['topic'] = 'nuts'", back=1)
         if piece.literal is None:
             kinds = {piece.kind, other.kind}
             if other.literal is None and "text" in kinds and kinds & {"number", "time"}:
