@@ -31,6 +31,7 @@ from cobnut.config.load import load_settings
 from cobnut.config.sections import Settings, StorageSettings
 from cobnut.config.template import settings_text
 from cobnut.errors import InputError
+from cobnut.frontier.representative import representative
 from cobnut.interop.hadoop import DataInput, MapFileReader, SequenceFileReader
 from cobnut.interop.nutch07 import NEVER, md5_of
 from cobnut.interop.nutch07.segment import SegmentReader
@@ -38,7 +39,7 @@ from cobnut.interop.nutch07.webdb import WebDBReader
 from cobnut.interop.nutch1 import CrawlDatum, HostDatum, Inlinks, ParseData
 from cobnut.interop.nutch_export import Exported, export_nutch
 from cobnut.interop.nutch_export.source import Groups, distinct, java_hash
-from cobnut.interop.nutch_export.statuses import args_of, code_of, code_of_state, http_time, representative
+from cobnut.interop.nutch_export.statuses import args_of, code_of, code_of_state, http_time
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import REASONS
 from cobnut.storage.files import TEMPORARY_PREFIX

@@ -14,12 +14,13 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from cobnut.frontier.representative import representative
 from cobnut.interop.hadoop.data import DataOutput
 from cobnut.interop.hadoop.mapwritable import MapWritable
 from cobnut.interop.nutch1 import CrawlDatum, HostDatum, Inlink, Inlinks
 from cobnut.interop.nutch_export import values
 from cobnut.interop.nutch_export.source import Source
-from cobnut.interop.nutch_export.statuses import LINK_KINDS, args_of, code_of_state, http_time, representative
+from cobnut.interop.nutch_export.statuses import LINK_KINDS, args_of, code_of_state, http_time
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import DUPLICATE, FETCHED, NOT_MODIFIED, STATUSES
 

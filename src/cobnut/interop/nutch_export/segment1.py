@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
+from cobnut.frontier.representative import representative
 from cobnut.interop.hadoop.mapwritable import MapWritable
 from cobnut.interop.nutch1 import Content, CrawlDatum, Metadata, Outlink, ParseData, ParseStatus, ParseText
 from cobnut.interop.nutch_export import values
@@ -32,7 +33,6 @@ from cobnut.interop.nutch_export.statuses import (
     args_of,
     code_of,
     http_time,
-    representative,
 )
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import FETCHED, STATUSES, UNFETCHED

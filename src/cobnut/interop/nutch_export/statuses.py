@@ -1,7 +1,7 @@
 """By which numbers does Nutch call what became of a URL?
 
 `protocol_code` is the code of a ProtocolStatus, the same in 0.7 and 1.x, for an outcome or a state with its reason;
-`args` is what stands beside it. `representative` is Nutch's choice between the two ends of a redirect.
+`args` is what stands beside it.
 
 Not here: the states of the crawldb, which have Nutch's codes (`records.outcomes`).
 """
@@ -11,8 +11,6 @@ from __future__ import annotations
 from email.utils import parsedate_to_datetime
 
 from cobnut.records import outcomes
-from cobnut.urls.hosts import domain_of
-from cobnut.urls.parse import split
 
 SUCCESS, GONE, MOVED, TEMP_MOVED, NOTFOUND = 1, 11, 12, 13, 14
 EXCEPTION, ACCESS_DENIED, ROBOTS_DENIED, REDIR_EXCEEDED, NOTFETCHING, NOTMODIFIED = 16, 17, 18, 19, 20, 21
@@ -96,24 +94,3 @@ def http_time(value: str | None) -> int:
         return int(parsedate_to_datetime(value).timestamp()) * 1000
     except (ValueError, TypeError, OverflowError, IndexError):
         return 0
-
-
-def representative(source: str, target: str, temporary: bool) -> str:
-    """Which of the two URLs of a redirect Nutch 1.x shows.
-
-    Of different domains the target. Of a permanent redirect the source if it is a root, else the target. Of a temporary
-    one a root; then, on one host, the one with fewer path parts, then the shorter; else the one with fewer labels.
-    """
-    _, _, from_host, _, from_path = split(source)
-    _, _, to_host, _, to_path = split(target)
-    if domain_of(from_host) != domain_of(to_host):
-        return target
-    from_root, to_root = from_path == "/", to_path == "/"
-    if not temporary:
-        return source if from_root else target
-    if from_root != to_root:
-        return source if from_root else target
-    if from_host == to_host and not from_root:
-        from_size, to_size = ((path.count("/"), len(url)) for path, url in ((from_path, source), (to_path, target)))
-        return source if from_size <= to_size else target
-    return source if from_host.count(".") <= to_host.count(".") else target
