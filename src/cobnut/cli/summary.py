@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cobnut.cli.reports import counted
 from cobnut.config.durations import show_duration
 from cobnut.inspect.show import iso_time, plain, reason_text
+from cobnut.records.outcomes import FLAGS
 
 if TYPE_CHECKING:
     from cobnut.crawl.driver import Summary
@@ -34,6 +35,7 @@ def summary_lines(summary: Summary, crawl_dir: str, robots_causes: Mapping[str, 
     yield from _reasons("Not fetched, or not as a page", summary.reasons, causes)
     yield from _reasons("Links that did not enter", summary.left_out)
     yield from _reasons("Known, and held back", summary.held)
+    yield from _told("Fetched, and no page to be read", summary.flags, FLAGS)
     if any(summary.duplicates.values()):
         yield f"Copies not shown: {counted(summary.duplicates, by_size=True)}"
     for line in summary.messages:
@@ -47,6 +49,14 @@ def summary_lines(summary: Summary, crawl_dir: str, robots_causes: Mapping[str, 
         f"{_many(summary.documents, 'page')} can be searched: "
         f'cobnut search {plain(crawl_dir)} "words", or cobnut serve {plain(crawl_dir)}'
     )
+
+
+def _told(title: str, counts: Mapping[str, int], sentences: Mapping[str, str]) -> Iterator[str]:
+    shown = sorted(((n, c) for n, c in counts.items() if c), key=lambda item: (-item[1], item[0]))
+    if shown:
+        yield f"{title}:"
+    for name, count in shown:
+        yield f"  {count:>9,}  {plain(name)}: {sentences.get(name, '')}"
 
 
 def _reasons(title: str, reasons: dict[str, int], causes: Mapping[str, str] | None = None) -> Iterator[str]:

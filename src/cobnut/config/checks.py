@@ -56,6 +56,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "parser.max_html_bytes": (1_024, 2**31),
     "parser.max_text_chars": (0, 2**31),
     "parser.max_links": (0, 2**31),
+    "parser.max_embeds": (0, 2**31),
     "parser.max_depth": (1, 1_000_000),
     "parser.max_anchor_chars": (0, 1_000_000),
     "db.interval_s": (1, _LONGEST_S),

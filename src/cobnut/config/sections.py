@@ -84,6 +84,8 @@ class ParserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_html_bytes: int = 16 * MiB
     max_text_chars: int = 1_000_000
     max_links: int = 10_000
+    max_embeds: int = 1_000
+    follow_embeds: bool = False
     max_depth: int = 512
     max_anchor_chars: int = 200
     main_text: Literal["blocks", "trafilatura"] = "blocks"
@@ -259,6 +261,8 @@ DOCS: dict[str, str] = {
     "parser.max_html_bytes": "Decoded bytes of a page that are parsed.",
     "parser.max_text_chars": "Characters of text kept of a page.",
     "parser.max_links": "Links kept of a page.",
+    "parser.max_embeds": "Images, styles, scripts, media and objects kept of a page, as links of these kinds; 0 keeps none.",
+    "parser.follow_embeds": "Fetch what pages embed, too, as far as the filters let it in (`urls.deny_suffixes` names most of it).",
     "parser.max_depth": "Nesting depth beyond which tags are left out before parsing; text and links stay.",
     "parser.max_anchor_chars": "Characters of an anchor kept.",
     "parser.main_text": "Who finds a page's main part: blocks (our own rule), or trafilatura (better, slower; extra `quality`).",

@@ -48,6 +48,7 @@ class Summary(msgspec.Struct):
     left_out: dict[str, int] = {}  # URLs that did not enter, by rule
     held: dict[str, int] = {}  # URLs that wait although nothing more is fetched now, by reason
     duplicates: dict[str, int] = {}
+    flags: dict[str, int] = {}  # pages of this run that are no pages to be read, by what they are
     documents: int = 0
     next_due_at: int | None = None
     messages: list[str] = []
@@ -287,6 +288,8 @@ class _Run:
         for line in report.messages:
             if report.stage not in ("invertlinks", "rank"):  # their "nothing new" is no news here
                 self.message(line)
+        if report.stage == "parse":
+            self.summary.flags = _sum(self.summary.flags, report.details["flags"])
         if report.stage in ("updatedb", "generate"):
             for name, count in report.left_out.items():
                 if name.startswith("filtered_by:"):

@@ -137,9 +137,11 @@ def parse(
         report.segments = [segment.name]
         report.counts = {
             "pages": done.pages, "already_parsed": done.already_parsed, "links": done.links,
-            "links_dropped": done.links_dropped, "redirects": done.redirects, **done.statuses,
+            "links_dropped": done.links_dropped, "embeds": done.embeds, "redirects": done.redirects, **done.statuses,
+            **done.flags,
         }  # fmt: skip
         report.left_out = dict(done.reasons)
+        report.details = {"flags": dict(done.flags)}
         if pool is not None:  # its processes live on: their time is not yet among the ended children's
             report.cpu_s += done.cpu_ms / 1000
     return report

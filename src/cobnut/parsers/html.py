@@ -6,10 +6,10 @@ order, meta tags. The tree builder is lexbor (through selectolax), which follows
 Decisions: a page is read as a browser that runs scripts reads it, so `noscript` is left out (and cannot break
 the head); `template`, script and style, form choices and the fallback content of players are left out; text
 inside `svg` counts only as the anchor of a link there. The first `base` with a href counts, the first `title`,
-and `link rel=canonical` in the head only.
+and `link rel=canonical` in the head only. What a page embeds (`parsers.embeds`) is kept apart from its links.
 
 Not here: resolving links (`parsers.page`), what directives mean (`parsers.directives`), protection of the tree
-builder (`parsers.guard`).
+builder (`parsers.guard`), what kind of page it is (`parsers.flags`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import msgspec
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from cobnut.parsers import main_text as mt
+from cobnut.parsers.embeds import Embeds
 
 KIND_LINK, KIND_FRAME, KIND_ALTERNATE, KIND_CANONICAL, KIND_REFRESH = (
     "link", "frame", "alternate", "canonical", "refresh",
@@ -67,13 +68,17 @@ class HtmlPage(msgspec.Struct):
     robots: list[tuple[str, str]]
     refresh: str | None
     links: RawLinks
+    embeds: Embeds
+    passwords: int  # fields that ask for one
+    new_passwords: int  # of these, fields that ask to choose one
+    scripts: int
     cut: bool
 
 
 (
     _BLOCK, _HEADING, _A, _SKIP, _META, _LINK, _TITLE, _BASE, _AREA, _FRAME, _IMG, _BREAK, _CELL, _QUIET, _BODY,
-    _HTML, _NAMED,
-) = range(1, 18)  # fmt: skip
+    _HTML, _NAMED, _SCRIPT, _MEDIA, _SOURCE, _OBJECT, _INPUT,
+) = range(1, 23)  # fmt: skip
 
 _BLOCKS = (
     "address", "article", "aside", "blockquote", "center", "dd", "details", "dialog", "dir", "dl", "dt",
@@ -82,8 +87,7 @@ _BLOCKS = (
     "tfoot", "thead", "tr", "caption",
 )  # fmt: skip
 _SKIPPED = (
-    "script", "style", "template", "noscript", "textarea", "select", "datalist", "object", "audio", "video",
-    "canvas", "noembed", "noframes",
+    "style", "template", "noscript", "textarea", "select", "datalist", "canvas", "noembed", "noframes",
 )  # fmt: skip
 _ROLES: dict[str, int] = {
     **dict.fromkeys(_BLOCKS, _BLOCK),
@@ -92,6 +96,8 @@ _ROLES: dict[str, int] = {
     **dict.fromkeys(_SKIPPED, _SKIP),
     "a": _A, "meta": _META, "link": _LINK, "title": _TITLE, "base": _BASE, "area": _AREA, "frame": _FRAME,
     "iframe": _FRAME, "img": _IMG, "br": _BREAK, "td": _CELL, "th": _CELL, "svg": _QUIET, "body": _BODY, "html": _HTML,
+    "script": _SCRIPT, "audio": _MEDIA, "video": _MEDIA, "source": _SOURCE, "object": _OBJECT, "embed": _OBJECT,
+    "input": _INPUT,
 }  # fmt: skip
 _ZONES: dict[str, int] = {
     **dict.fromkeys(("nav", "footer", "aside", "form", "menu", "dialog", "header"), mt.BOILERPLATE),
@@ -118,14 +124,19 @@ _TITLE_ID: Final = LexborHTMLParser("").create_node("title").tag_id
 
 
 def read_html(
-    html: str, *, max_text_chars: int = 1_000_000, max_links: int = 10_000, max_anchor_chars: int = 200
+    html: str,
+    *,
+    max_text_chars: int = 1_000_000,
+    max_links: int = 10_000,
+    max_anchor_chars: int = 200,
+    max_embeds: int = 1_000,
 ) -> HtmlPage:
     """Everything a page says. `html` has been decoded, and tamed by `guard.tame`."""
     try:
         tree = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
     except SelectolaxError as error:  # it refuses no HTML: the memory is used up
         raise MemoryError(str(error)) from error
-    walk = _Walk(max_text_chars, max_links, max_anchor_chars)
+    walk = _Walk(max_text_chars, max_links, max_anchor_chars, max_embeds)
     walk.soft = _has_soft_hyphens(html)
     if tree.root is not None:
         walk.run(tree.root)
@@ -140,7 +151,7 @@ def _has_soft_hyphens(html: str) -> bool:
 class _Walk:
     """State of one walk; the loop in `run` is the hottest of all parsing."""
 
-    def __init__(self, max_text_chars: int, max_links: int, max_anchor_chars: int) -> None:
+    def __init__(self, max_text_chars: int, max_links: int, max_anchor_chars: int, max_embeds: int) -> None:
         self.max_links, self.max_anchor_chars = max_links, max_anchor_chars
         self.chars_left = max_text_chars
         self.cut = False
@@ -153,6 +164,8 @@ class _Walk:
         self.headings: list[str] = []
         self.heading_parts: list[str] | None = None
         self.links = RawLinks([], [], [], [])
+        self.embeds = Embeds(max_embeds, max_anchor_chars)
+        self.passwords = self.new_passwords = self.scripts = 0
         self.anchor_parts: list[str] | None = None
         self.anchor_at = -1
         self.anchor_else: str | None = None
@@ -252,8 +265,10 @@ class _Walk:
             self.zone = (self.zone & (mt.MAIN | mt.BOILERPLATE)) | zone
             return True
         if role == _IMG:
+            attributes = node.attributes
             if self.anchor_parts is not None and not self.anchor_else:
-                self.anchor_else = node.attributes.get("alt")
+                self.anchor_else = attributes.get("alt")
+            self.embeds.add_image(attributes)
             return True
         if role == _BREAK:
             self.flush()
@@ -268,6 +283,10 @@ class _Walk:
     def enter_rare(self, node: Any, tag: int, role: int) -> bool:
         """Elements of which a page has few."""
         if role == _SKIP:
+            return False
+        if role == _SCRIPT:
+            self.scripts += 1
+            self.embeds.add(node.attributes.get("src"), "script")
             return False
         if role == _HEADING:
             self.flush()
@@ -297,6 +316,16 @@ class _Walk:
             return False
         elif role == _QUIET:
             self.quiet += 1
+        elif role == _SOURCE:  # of a picture
+            self.embeds.add_image(node.attributes)
+        elif role == _MEDIA:
+            self.embeds.add_player(node)
+            return False
+        elif role == _OBJECT:
+            self.embeds.add_object(node.attributes)
+            return False
+        elif role == _INPUT:
+            self.enter_input(node.attributes)
         elif role == _BODY:
             self.in_head = False
         elif role == _HTML and self.language is None:
@@ -368,6 +397,15 @@ class _Walk:
         links.add(href, kind, anchor, rel is not None and "nofollow" in rel.lower().split())
         return True
 
+    def enter_input(self, attributes: dict[str, str | None]) -> None:
+        """A field of a form: whether it asks for a password, or is an image."""
+        kind = (attributes.get("type") or "").strip().lower()
+        if kind == "password":
+            self.passwords += 1
+            self.new_passwords += (attributes.get("autocomplete") or "").strip().lower() == "new-password"
+        elif kind == "image":
+            self.embeds.add_image(attributes)
+
     def meta(self, attributes: dict[str, str | None]) -> None:
         """A meta tag: robots directives, description, refresh."""
         self.metas += 1
@@ -385,7 +423,7 @@ class _Walk:
             self.refresh = content
 
     def link(self, attributes: dict[str, str | None]) -> None:
-        """A link element: canonical, alternate, next, prev."""
+        """A link element: canonical, alternate, next, prev, or something embedded."""
         href, rel = attributes.get("href"), attributes.get("rel")
         if not href or not rel:
             return
@@ -396,6 +434,8 @@ class _Walk:
                 self.add(href, KIND_CANONICAL, None, None)
         elif "stylesheet" not in words and not {"alternate", "next", "prev"}.isdisjoint(words):
             self.add(href, KIND_ALTERNATE, attributes.get("title"), rel)
+        else:
+            self.embeds.add_linked(href, words, attributes)
 
     def page(self) -> HtmlPage:
         """What was found."""
@@ -412,6 +452,10 @@ class _Walk:
             robots=self.robots,
             refresh=self.refresh,
             links=self.links,
+            embeds=self.embeds,
+            passwords=self.passwords,
+            new_passwords=self.new_passwords,
+            scripts=self.scripts,
             cut=self.cut,
         )
 

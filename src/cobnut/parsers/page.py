@@ -19,7 +19,9 @@ import msgspec
 from cobnut.config.sections import Settings, UrlSettings
 from cobnut.parsers import directives, guard, media_type, xml_links
 from cobnut.parsers.body import BAD_ENCODING, gunzip, undo_encoding
+from cobnut.parsers.embeds import Embeds
 from cobnut.parsers.extractor import extractor
+from cobnut.parsers.flags import Seen, flags_of
 from cobnut.parsers.html import KIND_ALTERNATE, KIND_CANONICAL, KIND_LINK, KIND_REFRESH, HtmlPage, RawLinks, read_html
 from cobnut.text.charset import Decoded, decode
 from cobnut.text.dates import date_ms
@@ -55,7 +57,10 @@ class PageInput(msgspec.Struct, frozen=True):
 
 
 class PageLinks(msgspec.Struct):
-    """The links of a page as parallel lists, in document order. `urls` are NULL where equal to the normalised form."""
+    """The links of a page as parallel lists, in document order, embeds behind the others.
+
+    `urls` are NULL where equal to the normalised form.
+    """
 
     urls: list[str | None] = []
     keys: list[str] = []
@@ -91,6 +96,7 @@ class ParsedPage(msgspec.Struct):
     refresh_url: str | None = None
     refresh_refused: str | None = None
     outlink_count: int = 0
+    embed_count: int = 0
     links_dropped: int = 0
     truncated: bool = False
     flags: list[str] | None = None
@@ -188,6 +194,7 @@ def _read_html(result: ParsedPage, page: PageInput, headers: _Headers, decoded: 
         max_text_chars=limits.max_text_chars,
         max_links=limits.max_links,
         max_anchor_chars=limits.max_anchor_chars,
+        max_embeds=limits.max_embeds,
     )
     extract = extractor(limits.main_text)
     main_text = (extract and extract(text[: limits.max_html_bytes])) or html.main_text
@@ -221,6 +228,21 @@ def _read_html(result: ParsedPage, page: PageInput, headers: _Headers, decoded: 
         (f.key for f, kind in zip(found, html.links.kinds, strict=True) if kind == KIND_CANONICAL and f), None
     )
     _set_links(result, page, own, found, html.links, settings)
+    embedded = resolve_all(base, html.embeds.hrefs, decoded.charset, make)
+    _set_embeds(result, own.key if own else "", embedded, html.embeds, limits.follow_embeds)
+    result.flags = _flags(result, html, decoded.text)
+
+
+def _flags(result: ParsedPage, html: HtmlPage, source: str) -> list[str] | None:
+    """What the page is, if it is no page to be read."""
+    shown = [kind for kind in (*html.embeds.kinds, *html.links.kinds) if kind in ("image", "media", "object", "frame")]
+    return flags_of(
+        Seen(
+            source=source, title=html.title or "", text=html.text, main_chars=len(html.main_text or ""),
+            links=result.outlink_count, passwords=html.passwords, new_passwords=html.new_passwords,
+            scripts=html.scripts, shows=len(shown),
+        )
+    )  # fmt: skip
 
 
 def _read_refresh(
@@ -326,6 +348,32 @@ def _set_links(
         0 if nofollow or kind not in FOLLOWED_KINDS else inside if host == own_host else outside
         for host, kind, nofollow in zip(links.hosts, links.kinds, links.nofollows, strict=True)
     ]
+
+
+def _set_embeds(
+    result: ParsedPage, own_key: str, found: list[UrlForms | None], embeds: Embeds, is_followed: bool
+) -> None:
+    """Adds what the page embeds behind its links. It gets no score, and is followed only when asked for.
+
+    The same thing under two references stands there once; the page itself (an empty src) is no embed.
+    """
+    links, known = result.links, set[tuple[str, str]]()
+    nofollow = result.nofollow or not is_followed
+    result.links_dropped += embeds.dropped
+    for forms_, kind, words in zip(found, embeds.kinds, embeds.words, strict=True):
+        if forms_ is None or forms_.key == own_key or (kind, forms_.key) in known:
+            continue
+        known.add((kind, forms_.key))
+        links.urls.append(None if forms_.url == forms_.normalized else forms_.url)
+        links.keys.append(forms_.key)
+        links.hosts.append(forms_.host)
+        links.buckets.append(forms_.bucket)
+        links.anchors.append(words)
+        links.nofollows.append(nofollow)
+        links.kinds.append(kind)
+        links.contributions.append(0)
+        links.changed.append(None)
+        result.embed_count += 1
 
 
 def shares(score: int, followed: int, settings: Settings) -> tuple[int, int]:

@@ -41,7 +41,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BatchDone(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A batch whose parts are durable: pages by status, pages by reason, links written, CPU time taken."""
+    """A batch whose parts are durable: pages by status, reason and flag, links and embeds written, CPU time taken."""
 
     name: str
     pages: int
@@ -50,6 +50,8 @@ class BatchDone(msgspec.Struct, frozen=True, array_like=True, tag=True):
     links: int
     dropped: int
     cpu_ms: int
+    embeds: int
+    flags: dict[str, int]
 
 
 class BatchFailed(msgspec.Struct, frozen=True, array_like=True, tag=True):

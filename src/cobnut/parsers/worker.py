@@ -116,9 +116,11 @@ class Worker:
             pages=rows.pages,
             statuses=dict(Counter(rows.parsed["parse_status"])),
             reasons=dict(Counter(r for r in rows.parsed["reason"] if r is not None)),
-            links=links.num_rows,
+            links=links.num_rows - (embeds := sum(rows.parsed["embed_count"])),
             dropped=sum(rows.parsed["links_dropped"]),
             cpu_ms=(time.process_time_ns() - started) // 1_000_000,
+            embeds=embeds,
+            flags=dict(Counter(flag for flags in rows.parsed["flags"] for flag in flags or ())),
         )
 
     def one(self, i: int, task: PageTask, batch: Batch, archive: Archive) -> Any:

@@ -87,4 +87,19 @@ LINK_KINDS: dict[str, str] = {
     "canonical": "The page named as canonical.",
     "alternate": "link rel=alternate, next or prev.",
     "sitemap": "Listed in a sitemap.",
+    "image": "Embedded: img, source of a picture, icon, poster, input type=image.",
+    "style": "Embedded: link rel=stylesheet.",
+    "script": "Embedded: script with a src.",
+    "media": "Embedded: audio, video, their sources and tracks.",
+    "object": "Embedded: object or embed.",
 }
+
+EMBED_KINDS = frozenset(("image", "style", "script", "media", "object"))
+"""Kinds of what a page is shown with. They are recorded; they pass nothing on, and are in no linkdb and no rank."""
+
+FLAGS: dict[str, str] = {
+    "needs_javascript": "Next to no text, and scripts that would fill it.",
+    "login_wall": "A reader has to log in first.",
+    "bot_challenge": "The server wants to know first whether a person asks.",
+}
+"""What a page may be rather than a page to be read."""

@@ -21,6 +21,8 @@ current_links AS (
             + CASE WHEN l.nofollow THEN CAST(2000000000000 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS choice
     FROM links l
     JOIN sources s ON s.url_key = l.from_key AND s.segment = l.segment
+    -- what a page embeds is no link that a reader could follow, and its words are no anchor
+    WHERE l.kind NOT IN ('image', 'style', 'script', 'media', 'object')
 ),
 chosen AS (
     SELECT c.to_key AS to_key, c.from_key AS from_key, MIN(c.choice) AS choice

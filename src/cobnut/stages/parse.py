@@ -49,7 +49,7 @@ _COLUMNS = [
 
 
 class ParseReport(msgspec.Struct, frozen=True):
-    """What one run did: pages by status and reason, links, and whether the segment is done."""
+    """What one run did: pages by status, reason and flag, links and embeds, and whether the segment is done."""
 
     segment: str
     pages: int
@@ -62,6 +62,8 @@ class ParseReport(msgspec.Struct, frozen=True):
     complete: bool
     cpu_ms: int
     elapsed_ms: int
+    embeds: int = 0
+    flags: dict[str, int] = {}
 
 
 class ParseProgress(msgspec.Struct, frozen=True):
@@ -114,17 +116,19 @@ def _run(
     done_keys = _parsed_keys(segment)
     _drop_widowed_links(segment)
     total = _count_pages(segment)
-    statuses, reasons = Counter[str](), Counter[str]()
-    pages = links = dropped = cpu_ms = 0
+    statuses, reasons, flags = Counter[str](), Counter[str](), Counter[str]()
+    pages = links = embeds = dropped = cpu_ms = 0
     own = ParsePool(settings, clock=clock) if pool is None else None
     try:
         for done in (pool or own).run(_batches(segment, done_keys), should_stop):  # type: ignore[union-attr] # one is set
             pages += done.pages
             links += done.links
+            embeds += done.embeds
             dropped += done.dropped
             cpu_ms += done.cpu_ms
             statuses.update(done.statuses)
             reasons.update(done.reasons)
+            flags.update(done.flags)
             if on_progress is not None:
                 on_progress(ParseProgress(len(done_keys) + pages, total, dict(reasons)))
     finally:
@@ -145,7 +149,7 @@ def _run(
         segment=segment.name, pages=pages, already_parsed=len(done_keys),
         statuses=dict(statuses), reasons=dict(reasons), links=links, links_dropped=dropped,
         redirects=redirects, complete=complete, cpu_ms=cpu_ms,
-        elapsed_ms=int((clock() - started) * 1000),
+        elapsed_ms=int((clock() - started) * 1000), embeds=embeds, flags=dict(flags),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cobnut.graph.pagerank import pagerank
 from cobnut.records import catalogue as tables
+from cobnut.records.outcomes import EMBED_KINDS
 from cobnut.records.steps import Job, Stage
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.tables import TableStore, batches_of, partition_range, read_files
@@ -75,8 +76,10 @@ def run_rank(crawl: CrawlFolder, segments: list[SegmentFolder], damping: float, 
 def _edges(keys: Any, segments: list[SegmentFolder], linkdb: TableStore) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ends of all current links between known pages, as places in `keys`."""
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    embeds = pa.array(sorted(EMBED_KINDS))
     newest = np.full(len(keys), -1, np.int64)
     for ordinal, segment in enumerate(segments):
         parsed = read_files(tables.PARSED, segment.part_files(tables.PARSED), ["url_key", "parse_status"])
@@ -87,6 +90,7 @@ def _edges(keys: Any, segments: list[SegmentFolder], linkdb: TableStore) -> tupl
     columns = ["from_key", "to_key", "nofollow", "kind"]
     for ordinal, segment in enumerate(segments):
         for batch in batches_of(tables.LINKS, segment.part_files(tables.LINKS), columns, rows=262_144):
+            batch = batch.filter(pc.invert(pc.is_in(batch.column("kind"), value_set=embeds)))  # an embed is no vote
             out, into = _places(batch.column("from_key"), keys), _places(batch.column("to_key"), keys)
             follow = ~np.asarray(batch.column("nofollow").to_numpy(zero_copy_only=False), bool)
             # a redirect's source is not parsed; its link is current as long as its segment is the newest to name it

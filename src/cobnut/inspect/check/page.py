@@ -2,7 +2,8 @@
 
 Item: `url`; `html` (text) or `body_b64` (bytes as received: Content-Encoding is undone); `headers`, an object or a list
 of pairs; `agent` (ours by default); `truncated`. Answer: what parsing finds. `links` are page links alone (a, area,
-frame, iframe) in document order, without those to the page itself; `rel` is `nofollow` where a link passes nothing on.
+frame, iframe) in document order, without those to the page itself; `rel` is `nofollow` where a link passes nothing on. `embeds` is what a browser would
+load with the page, each with its kind; `flags` say what it is if it is no page to be read.
 `error` is the reason why a page was not parsed, or not whole. `refresh` has `delay` in seconds and `url`, NULL when the
 page reloads itself; `refused`, when it is there, is the reason why it leads nowhere (`bad_scheme`, `bad_url`).
 
@@ -12,6 +13,7 @@ characters are as given and the queries of links are encoded as the page wants i
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from cobnut.inspect.check.basis import Basis
@@ -29,6 +31,7 @@ from cobnut.inspect.check.items import (
 from cobnut.inspect.check.robots import own_agent
 from cobnut.inspect.show import plain, reason_text
 from cobnut.parsers.page import PageInput, ParsedPage, parse_page
+from cobnut.records.outcomes import EMBED_KINDS, FLAGS
 from cobnut.text.charset import header_charset
 from cobnut.text.prescan import prescan
 from cobnut.urls.keys import key_to_url
@@ -99,6 +102,8 @@ def parsed(page: PageInput, basis: Basis) -> Answer:
         "refresh": _refresh(found),
         "media_type": found.media_type,
         "truncated": found.truncated,
+        "flags": found.flags or [],
+        "embeds": _embeds(found),
     }
 
 
@@ -118,6 +123,16 @@ def _links(found: ParsedPage) -> list[dict[str, Any]]:
         {"url": url or key_to_url(key), "anchor": anchor, "rel": "nofollow" if nofollow else None}
         for url, key, anchor, nofollow, kind in columns
         if kind in PAGE_LINKS
+    ]
+
+
+def _embeds(found: ParsedPage) -> list[dict[str, Any]]:
+    links = found.links
+    columns = zip(links.urls, links.keys, links.anchors, links.kinds, strict=True)
+    return [
+        {"url": url or key_to_url(key), "kind": kind, "words": words}
+        for url, key, words, kind in columns
+        if kind in EMBED_KINDS
     ]
 
 
@@ -145,9 +160,13 @@ def story(found: Answer) -> Story:
         lines.append(("refresh", _refresh_text(found["refresh"])))
     if found["truncated"]:
         lines.append(("truncated", "yes: what stands behind the cut is not known"))
+    lines += [("flag", f"{flag}: {FLAGS[flag]}") for flag in found["flags"]]
     if found["text"] is not None:
         lines.append(("text", _shown(found["text"])))
         lines.append(("main text", _shown(found["main_text"]) if found["main_text"] else "none stands out"))
+    if found["embeds"]:
+        kinds = Counter(embed["kind"] for embed in found["embeds"])
+        lines.append(("embeds", ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items()))))
     return lines + _link_lines(found)
 
 
