@@ -1,13 +1,11 @@
 -- The rows of this partition that the round changes or adds: the former ones (known), merged with what its requests
 -- (answers) and links (targets) say. The rule is `frontier.transition`; this text is the same rule for all rows at once.
-WITH every_key AS (
-    SELECT url_key FROM answers
-    UNION
-    SELECT url_key FROM targets WHERE rule IS NULL
+WITH admitted AS (
+    SELECT * FROM targets WHERE rule IS NULL
 ),
 joined AS (
     SELECT
-        k.url_key AS url_key,
+        COALESCE(a.url_key, t.url_key) AS url_key,
         c.url_key IS NOT NULL AS was_known,
         a.url_key IS NOT NULL AS was_requested,
         CASE
@@ -72,10 +70,9 @@ joined AS (
         p.gone_grow AS gone_grow,
         p.retry_max AS retry_max,
         p.retry_delay_s AS retry_delay_s
-    FROM every_key k
-    LEFT JOIN known c ON c.url_key = k.url_key
-    LEFT JOIN answers a ON a.url_key = k.url_key
-    LEFT JOIN targets t ON t.url_key = k.url_key AND t.rule IS NULL
+    FROM answers a
+    FULL OUTER JOIN admitted t ON t.url_key = a.url_key
+    LEFT JOIN known c ON c.url_key = COALESCE(a.url_key, t.url_key)
     LEFT JOIN paces h ON h.kind = 'host' AND h.name = COALESCE(c.host, a.host, t.host)
     LEFT JOIN paces m ON m.kind = 'media_type' AND m.name = a.media_type
     CROSS JOIN params p

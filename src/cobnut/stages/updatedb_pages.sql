@@ -1,14 +1,12 @@
 -- The rows of `pages` of this partition that the round changes or adds: what is known of each page beside scheduling. Validators and the place of the last
 -- full answer stand as long as the page does: a redirect, 404, 410 or refusal takes them back, a passing failure does not.
 -- So a page that comes back is asked for in full, and what was taken back stays hidden (see merge) until then.
-WITH every_key AS (
-    SELECT url_key FROM answers
-    UNION
-    SELECT url_key FROM targets WHERE rule IS NULL AND is_new
+WITH discovered AS (
+    SELECT * FROM targets WHERE rule IS NULL AND is_new
 ),
 joined AS (
     SELECT
-        k.url_key AS key,
+        COALESCE(a.url_key, t.url_key) AS key,
         o.url_key IS NOT NULL AS was_known,
         COALESCE(a.outcome = 'success', FALSE) AS has_answer,
         COALESCE(a.outcome IN ('success', 'redirect_perm', 'redirect_temp', 'gone', 'denied'), FALSE) AS has_news,
@@ -26,10 +24,9 @@ joined AS (
         a.fingerprint AS fingerprint, a.segment AS segment, a.warc_file AS warc_file, a.warc_offset AS warc_offset,
         a.hop_from AS hop_from, t.discovered_from AS discovered_from, t.discovered_via AS discovered_via,
         p.now_ms AS now_ms
-    FROM every_key k
-    LEFT JOIN known_pages o ON o.url_key = k.url_key
-    LEFT JOIN answers a ON a.url_key = k.url_key
-    LEFT JOIN targets t ON t.url_key = k.url_key AND t.rule IS NULL
+    FROM answers a
+    FULL OUTER JOIN discovered t ON t.url_key = a.url_key
+    LEFT JOIN known_pages o ON o.url_key = COALESCE(a.url_key, t.url_key)
     CROSS JOIN params p
 )
 SELECT
