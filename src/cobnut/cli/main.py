@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "create": ("create", "1. Make a new, empty crawl."),
     "inject": ("inject", "2. Put seeds into the crawldb."),
     "generate": ("generate", "3. Make a segment: the list of what to fetch next."),
+    "freegen": ("freegen", "   Make a segment from a list of URLs, due or not."),
     "fetch": ("fetch", "4. Fetch a segment."),
     "parse": ("parse", "   Parse what was fetched: title, text, links."),
     "updatedb": ("updatedb", "5. Merge results and links into the crawldb."),
