@@ -124,6 +124,9 @@ def reasons() -> str:
             grid(("reason", "meaning"), ((f"`{n}`", d) for n, d in outcomes.REASONS.items())),
             "\n## Kinds of link\n\n",
             grid(("kind", "meaning"), ((f"`{n}`", d) for n, d in outcomes.LINK_KINDS.items())),
+            "\n## Flags of a page\n\nWhat a page is, if it is none to be read; in the column `flags` of "
+            "[parsed](tables.md#parsed). A flag changes nothing about what becomes of the page.\n\n",
+            grid(("flag", "meaning"), ((f"`{n}`", d) for n, d in outcomes.FLAGS.items())),
             "\n## Exit codes\n\nA message on standard error is one line: what happened, where, and what to do.\n\n",
             grid(("code", "meaning"), codes),
         ]

@@ -25,14 +25,15 @@ from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.lookup import find, find_batches
 from cobnut.storage.tables import partition_of
 from cobnut.urls.filters import is_forgotten
-from cobnut.urls.hosts import origin_of
-from cobnut.urls.keys import key_to_url
+from cobnut.urls.hosts import bucket_of, origin_of
+from cobnut.urls.keys import key_to_host, key_to_url
 from cobnut.urls.resolve import UrlForms
 
 Row = dict[str, Any]
 
 MOST_LINKS = 20
 MOST_VISITS = 100
+MOST_HOPS = 20
 _PLACE = ("from_key", "position")
 
 
@@ -46,6 +47,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     seed: Row | None
     crawldb: Row | None
     page: Row | None
+    path: list[Row]
+    path_end: str | None
     listed: list[Row]
     fetched: list[Row]
     parsed: list[Row]
@@ -83,11 +86,13 @@ def gather(
     allows, rule = _robots_verdict(robots, settings, url)
     document, index_state = _document(crawl, url)
     key = url.key
+    page = one_row(crawl, catalogue.PAGES, key, url.bucket)
+    path, path_end = _path(crawl, key, page)
     return Evidence(
         asked=asked, url=url, refused_by=refuses(url.normalized), forgotten=_forgotten(crawl, url),
         seed=_first(crawl, catalogue.SEEDS, {"url_key": key}),
         crawldb=one_row(crawl, catalogue.CRAWLDB, key, url.bucket),
-        page=one_row(crawl, catalogue.PAGES, key, url.bucket),
+        page=page, path=path, path_end=path_end,
         listed=_of_segments(segments, catalogue.FETCHLIST, {"url_key": key}),
         fetched=_of_segments(segments, catalogue.FETCHED, {"url_key": key, "hop_from": key}),
         parsed=_of_segments(segments, catalogue.PARSED, {"url_key": key}),
@@ -100,6 +105,28 @@ def gather(
         stands_for=_stands_for(crawl, key),
         document=document, index_state=index_state, segments_on_disk=len(segments),
     )  # fmt: skip
+
+
+def _path(crawl: CrawlFolder, key: str, page: Row | None) -> tuple[list[Row], str | None]:
+    """How the page was found: the pages from a seed to it, each named first by the one before.
+
+    With it why the path does not begin at a seed: loop, unknown (a page that the crawl holds nothing of), or long.
+    """
+    path: list[Row] = []
+    known: set[str] = set()
+    while page is not None:
+        via, source = page["discovered_via"], page["discovered_from"]
+        path.append({"url": key_to_url(key), "via": via, "at": page["discovered_at"]})
+        known.add(key)
+        if source is None:
+            return path[::-1], None
+        if source in known or len(path) >= MOST_HOPS:
+            return path[::-1], "loop" if source in known else "long"
+        key = source
+        page = one_row(crawl, catalogue.PAGES, key, bucket_of(key_to_host(key)))
+    if not path:
+        return [], None
+    return [{"url": key_to_url(key), "via": None, "at": None}, *path[::-1]], "unknown"
 
 
 def _forgotten(crawl: CrawlFolder, url: UrlForms) -> Row | None:

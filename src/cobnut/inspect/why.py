@@ -14,6 +14,7 @@ from typing import Any
 from cobnut.config.durations import show_duration
 from cobnut.inspect.evidence import Evidence, Row
 from cobnut.inspect.show import iso_time, plain, reason_text, score_text
+from cobnut.records.outcomes import FLAGS
 from cobnut.urls.hosts import port_of
 from cobnut.urls.keys import key_to_url
 
@@ -140,9 +141,32 @@ def _discovery(evidence: Evidence) -> Iterator[str]:
         if words:
             text += f", “{plain(words, 80)}”"
     yield _line("Heard of", text)
+    yield from _path(evidence)
     if page["metadata"]:
         pairs = page["metadata"].items() if isinstance(page["metadata"], dict) else page["metadata"]
         yield _line("Metadata", ", ".join(f"{plain(str(k), 60)}={plain(str(v), 100)}" for k, v in pairs))
+
+
+def _path(evidence: Evidence) -> Iterator[str]:
+    """The pages between a seed and this one, where there are any."""
+    path, end = evidence.path, evidence.path_end
+    if len(path) < 2 or (len(path) == 2 and end is None):  # the line before has told it
+        return
+    before = {"loop": "pages that name each other", "long": "…", "unknown": "of which nothing more is known"}
+    title = "Path"
+    if end is not None and end != "unknown":
+        yield _line(title, f"from {before[end]}")
+        title = ""
+    for place, step in enumerate(path):
+        told = plain(step["url"])
+        if place == 0 and end == "unknown":
+            told += f", {before[end]}"
+        elif place == 0 and end is None:
+            told += f" ({step['via'] or 'seed'})"
+        elif step["via"]:
+            told = f"→ {told} ({step['via']})"
+        yield _line(title, told)
+        title = ""
 
 
 def _filters(evidence: Evidence) -> str:
@@ -241,9 +265,12 @@ def _parsed(evidence: Evidence) -> Iterator[str]:
     text = f"{row['parse_status']}" + (f" ({_reason(row['reason'])})" if row["reason"] else "")
     if row["title"]:
         text += f": “{plain(row['title'], 100)}”"
-    facts = [f"{row['outlink_count']} links", row["media_type"], row["charset"], row["language"]]
+    embeds = f"{row['embed_count']} embeds" if row["embed_count"] else None
+    facts = [f"{row['outlink_count']} links", embeds, row["media_type"], row["charset"], row["language"]]
     facts += [word for word in ("noindex", "nofollow", "noarchive", "truncated") if row[word]]
     yield _line("Parsed", f"{text}; {', '.join(plain(str(f)) for f in facts if f)}")
+    for flag in row["flags"] or ():
+        yield _line("", f"{plain(flag)}: {FLAGS.get(flag, 'of no documented kind')}")
     if row["canonical_key"] and row["canonical_key"] != evidence.url.key:
         yield _line("Canonical", f"it names {plain(key_to_url(row['canonical_key']))}")
     if row["refresh_url"]:

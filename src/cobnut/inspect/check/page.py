@@ -2,10 +2,10 @@
 
 Item: `url`; `html` (text) or `body_b64` (bytes as received: Content-Encoding is undone); `headers`, an object or a list
 of pairs; `agent` (ours by default); `truncated`. Answer: what parsing finds. `links` are page links alone (a, area,
-frame, iframe) in document order, without those to the page itself; `rel` is `nofollow` where a link passes nothing on. `embeds` is what a browser would
-load with the page, each with its kind; `flags` say what it is if it is no page to be read.
+frame, iframe) in document order, without those to the page itself; `rel` is `nofollow` where a link passes nothing on.
 `error` is the reason why a page was not parsed, or not whole. `refresh` has `delay` in seconds and `url`, NULL when the
-page reloads itself; `refused`, when it is there, is the reason why it leads nowhere (`bad_scheme`, `bad_url`).
+page reloads itself; `refused`, when it is there, is the reason why it leads nowhere (`bad_scheme`, `bad_url`). `embeds`
+is what a browser would load with the page, each with its kind; `flags` say what it is if it is no page to be read.
 
 `html` is text already: it is written out in the charset that headers or page name, UTF-8 when they name none, so that
 characters are as given and the queries of links are encoded as the page wants it.
