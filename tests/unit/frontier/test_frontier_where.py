@@ -102,9 +102,10 @@ def test_what_is_refused(text, part) -> None:
 
 
 WORDS = (
-    "status", "depth", "url", "hostdb.host", "metadata", "checked_at", "signature", "=", "<>", "'", "''", "'a'", "(", ")",
-    "and", "or", "not", "in", "1", "1e5", ",", "like", "+", "-", "/", "null", "is", "[", "]", "true", "between", ";", "--",
-    "/*", "\\", "select", "?", "$1", '"', "\x00", "é", "lower", *FUNCTIONS,
+    "status", "depth", "url", "hostdb.host", "metadata", "checked_at", "signature", "=", "<>", "'", "''", "'a'", "(",
+    ")", "and", "or", "not", "in", "1", "1e5", ",", "like", "+", "-", "/", "null", "is", "[", "]", "true",
+    "between", ";",
+    "--", "/*", "\\", "select", "?", "$1", '"', "\x00", "é", "lower", *FUNCTIONS,
 )  # fmt: skip
 
 
