@@ -138,6 +138,26 @@ def test_a_record_is_read_from_a_stream_which_stands_behind_it_then() -> None:
     assert stream.read() == b"rest"
 
 
+def test_a_stream_of_many_records_is_read_no_further_than_needed() -> None:
+    records: list[Writable] = [Page.for_url("http://b/"), ParseText("long " * 20_000), Page.for_url("http://c/")]
+    stream = io.BufferedReader(io.BytesIO(b"".join(record.to_bytes() for record in records) + bytes(1 << 24)))  # type: ignore[arg-type]
+    read: list[int] = []
+    stream_read = stream.read
+    stream.read = lambda size: read.append(size) or stream_read(size)  # type: ignore[method-assign,func-returns-value,assignment]
+    assert [type(record).read(stream) for record in records] == records
+    assert sum(read) < 1 << 20
+    assert stream.tell() == sum(len(record.to_bytes()) for record in records)
+
+
+def test_a_number_or_an_md5_that_does_not_fit_is_not_written_as_another() -> None:
+    for record in (
+        Page(retries=128), Page(fetch_interval_days=300), Page(md5=b"short"), Link(from_id=bytes(17)),
+        FetcherOutput(md5=b""), ProtocolStatus(code=-129), ParseStatus(major=200),
+    ):  # fmt: skip
+        with pytest.raises(FormatError, match=r"does not fit 8 bits|an MD5 of"):
+            record.to_bytes()
+
+
 def test_reading_anew_replaces_every_field() -> None:
     full = bytes.fromhex(next(c["hex"] for c in BY_HAND if c["record"] == "FetcherOutput" and c["what"] == "version 1"))
     record = FetcherOutput.decode(full)

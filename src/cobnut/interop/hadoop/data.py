@@ -175,6 +175,12 @@ class DataOutput:
         """A signed or an unsigned byte."""
         self.buffer.append(value & 0xFF)
 
+    def write_signed_byte(self, value: int) -> None:
+        """A number of one byte; one that does not fit is an error, not another number."""
+        if not -128 <= value <= 127:
+            raise _too_large(value, 8)
+        self.buffer.append(value & 0xFF)
+
     def write_boolean(self, value: bool) -> None:
         self.buffer.append(1 if value else 0)
 

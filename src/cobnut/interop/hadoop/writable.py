@@ -2,7 +2,7 @@
 
 `Writable` is the base of all records: fields with defaults, `read` makes one from bytes, `read_fields` fills one anew,
 `write` adds its bytes. Source and target are a `DataInput` and `DataOutput`, or any binary stream: a stream is left
-right behind the record, if it can seek.
+right behind the record, if it can seek; one that cannot is read to its end.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from typing import Any, BinaryIO, Protocol, Self
 import msgspec
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput
+from cobnut.interop.hadoop.errors import CutError
+
+FIRST_BYTES = 1 << 13
+"""Read of a stream at first; a record that is longer asks for more."""
 
 
 class ByteSink(Protocol):
@@ -39,12 +43,27 @@ class Writable(msgspec.Struct):
             self._get(source)
         elif isinstance(source, bytes | bytearray | memoryview):
             self._get(DataInput(source))
+        elif source.seekable():
+            self._get_here(source)
         else:
-            start = source.tell() if source.seekable() else None
-            data = DataInput(source.read())
-            self._get(data)
-            if start is not None:
-                source.seek(start + data.position)
+            self._get(DataInput(source.read()))
+
+    def _get_here(self, stream: BinaryIO) -> None:
+        """Read no more of *stream* than about what the record takes: millions of them may stand in it."""
+        start = stream.tell()
+        raw, want = stream.read(FIRST_BYTES), FIRST_BYTES
+        while True:
+            data = DataInput(raw)
+            try:
+                self._get(data)
+                break
+            except CutError:
+                more = stream.read(want)
+                if not more:
+                    raise
+                raw, want = raw + more, want * 4
+        if len(raw) != data.position:
+            stream.seek(start + data.position)
 
     def write(self, target: ByteSink) -> None:
         """Add the record's bytes to *target*."""

@@ -109,7 +109,7 @@ class ProtocolStatus(Record):
         self.args = read_arguments(data)
 
     def _put_as(self, out: DataOutput, version: int) -> None:
-        out.write_byte(self.code)
+        out.write_signed_byte(self.code)
         out.write_long(self.last_modified)
         out.write_compressed_string_array(self.args)
 

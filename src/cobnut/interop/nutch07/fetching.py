@@ -19,7 +19,7 @@ from cobnut.interop.hadoop.errors import FormatError
 from cobnut.interop.nutch07.content import ProtocolStatus
 from cobnut.interop.nutch07.page import Page
 from cobnut.interop.nutch07.parsing import Outlink, read_outlinks, write_outlinks
-from cobnut.interop.nutch07.record import NO_MD5, Record, read_length
+from cobnut.interop.nutch07.record import NO_MD5, Record, read_length, write_md5
 
 OLD_STATUSES = {
     0: ProtocolStatus.RETRY,
@@ -103,7 +103,7 @@ class FetcherOutput(Record):
 
     def _put_as(self, out: DataOutput, version: int) -> None:
         self.fetch_list_entry.write(out)
-        out.write(self.md5)
+        write_md5(out, self.md5)
         if version >= 5:
             self.protocol_status.write(out)
         else:

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput, encode_modified
 from cobnut.interop.hadoop.errors import CutError
-from cobnut.interop.nutch07.record import NO_MD5, Record, domain_id
+from cobnut.interop.nutch07.record import NO_MD5, Record, domain_id, write_md5
 
 MAX_ANCHOR_CHARS = 100
 """Nutch cuts longer anchors when it takes a link into the database."""
@@ -72,7 +72,7 @@ class Link(Record):
         self.target_has_outlink = data.read_boolean() if version >= 4 else False
 
     def _put_as(self, out: DataOutput, version: int) -> None:
-        out.write(self.from_id)
+        write_md5(out, self.from_id)
         out.write_utf8(self.url)
         if version >= 5:
             out.write_long(self.domain_id)

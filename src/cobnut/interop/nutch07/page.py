@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 from cobnut.interop.hadoop.data import DataInput, DataOutput, encode_modified, float32
 from cobnut.interop.hadoop.errors import CutError
-from cobnut.interop.nutch07.record import NO_MD5, Record, md5_of
+from cobnut.interop.nutch07.record import NO_MD5, Record, md5_of, write_md5
 
 NEVER = (1 << 63) - 1
 """`next_fetch` of a page that is not fetched again: Java's largest long."""
@@ -92,10 +92,10 @@ class Page(Record):
 
     def _put_as(self, out: DataOutput, version: int) -> None:
         out.write_utf8(self.url)
-        out.write(self.md5)
+        write_md5(out, self.md5)
         out.write_long(self.next_fetch)
-        out.write_byte(self.retries)
-        out.write_byte(self.fetch_interval_days)
+        out.write_signed_byte(self.retries)
+        out.write_signed_byte(self.fetch_interval_days)
         if version >= 3:
             out.write_int(self.num_outlinks)
         if version >= 2:

@@ -86,7 +86,7 @@ class ParseStatus(Record):
         self.args = read_arguments(data)
 
     def _put_as(self, out: DataOutput, version: int) -> None:
-        out.write_byte(self.major)
+        out.write_signed_byte(self.major)
         out.write_short(self.minor)
         out.write_compressed_string_array(self.args)
 

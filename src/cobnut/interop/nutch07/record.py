@@ -18,7 +18,8 @@ from cobnut.interop.hadoop.data import MAX_INFLATED_BYTES, DataInput, DataOutput
 from cobnut.interop.hadoop.errors import FormatError, VersionMismatchError
 from cobnut.interop.hadoop.writable import ByteSink, Writable
 
-NO_MD5 = bytes(16)
+MD5_BYTES = 16
+NO_MD5 = bytes(MD5_BYTES)
 
 
 class Record(Writable):
@@ -100,6 +101,12 @@ def write_properties(out: DataOutput, metadata: dict[str, str]) -> None:
     for name, value in metadata.items():
         out.write_utf8(name)
         out.write_utf8(value)
+
+
+def write_md5(out: DataOutput, md5: bytes) -> None:
+    if len(md5) != MD5_BYTES:
+        raise FormatError(f"an MD5 of {len(md5)} bytes, and it has {MD5_BYTES}")
+    out.write(md5)
 
 
 def read_arguments(data: DataInput, most_chars: int = MAX_INFLATED_BYTES) -> list[str | None] | None:

@@ -3,6 +3,7 @@
 One module a family of records; `reading.ValueReader` reads the values of one file, whichever class they have.
 """
 
+from cobnut.interop.hadoop.errors import VersionMismatchError, VersionMismatchException
 from cobnut.interop.hadoop.mapwritable import MapWritable, TypedValue
 from cobnut.interop.nutch1.content import Content
 from cobnut.interop.nutch1.crawldatum import CrawlDatum
@@ -19,5 +20,5 @@ from cobnut.interop.nutch1.webgraph import LinkDatum, Node
 __all__ = [
     "RECORDS", "Content", "CrawlDatum", "HostDatum", "Inlink", "Inlinks", "Layout", "LinkDatum", "MapWritable",
     "Metadata", "Node", "Outlink", "ParseData", "ParseStatus", "ParseText", "ProtocolStatus",
-    "Record", "TypedValue", "ValueReader",
+    "Record", "TypedValue", "ValueReader", "VersionMismatchError", "VersionMismatchException",
 ]  # fmt: skip

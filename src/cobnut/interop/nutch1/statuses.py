@@ -57,7 +57,7 @@ class ProtocolStatus(Record):
 
     def _put(self, out: DataOutput) -> None:
         out.write_byte(self.CUR_VERSION)
-        out.write_byte(self.code)
+        out.write_signed_byte(self.code)
         out.write_long(self.last_modified)
         out.write_string_array(self.args)
 
@@ -104,7 +104,7 @@ class ParseStatus(Record):
 
     def _put(self, out: DataOutput) -> None:
         out.write_byte(self.CUR_VERSION)
-        out.write_byte(self.major)
+        out.write_signed_byte(self.major)
         out.write_short(self.minor)
         out.write_string_array(self.args)
 

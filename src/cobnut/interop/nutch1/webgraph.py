@@ -36,7 +36,7 @@ class LinkDatum(Record):
         out.write_text(self.anchor)
         out.write_float(self.score)
         out.write_long(self.timestamp)
-        out.write_byte(self.link_type)
+        out.write_signed_byte(self.link_type)
 
 
 class Node(Record):
