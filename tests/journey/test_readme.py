@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +85,11 @@ def test_the_commands_of_the_readme(tmp_path: Path) -> None:
                 continue
             if line.startswith("cobnut create"):  # the second half of the tour begins a crawl of that name again
                 (tmp_path / "mycrawl").rename(tmp_path / f"before-{time.monotonic_ns()}")
+            if line.startswith("cobnut import warc"):
+                archive = next((tmp_path / "mycrawl").glob("segments/*/warc/*.warc.gz"))
+                shutil.copy(archive, tmp_path / "old.warc.gz")
+            if line.startswith("cobnut import nutch"):
+                shutil.copytree(ROOT / "tests/formats/nutch/1.23/data", tmp_path / "path/to/crawl")
             done = run(line, tmp_path, site)
             assert done.returncode == 0, (line, done.stdout, done.stderr)
             if line.startswith("cobnut search"):
