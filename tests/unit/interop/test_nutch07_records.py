@@ -140,10 +140,10 @@ def test_a_record_is_read_from_a_stream_which_stands_behind_it_then() -> None:
 
 def test_a_stream_of_many_records_is_read_no_further_than_needed() -> None:
     records: list[Writable] = [Page.for_url("http://b/"), ParseText("long " * 20_000), Page.for_url("http://c/")]
-    stream = io.BufferedReader(io.BytesIO(b"".join(record.to_bytes() for record in records) + bytes(1 << 24)))  # type: ignore[arg-type]
+    stream = io.BufferedReader(io.BytesIO(b"".join(record.to_bytes() for record in records) + bytes(1 << 24)))
     read: list[int] = []
     stream_read = stream.read
-    stream.read = lambda size: read.append(size) or stream_read(size)  # type: ignore[method-assign,func-returns-value,assignment]
+    stream.read = lambda size: read.append(size) or stream_read(size)
     assert [type(record).read(stream) for record in records] == records
     assert sum(read) < 1 << 20
     assert stream.tell() == sum(len(record.to_bytes()) for record in records)
