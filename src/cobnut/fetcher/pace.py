@@ -2,8 +2,13 @@
 
 The delay of a host is its Crawl-delay (within bounds), else the setting, else one second, or none where the
 connection goes straight to this machine. 429 and 503 pause a host and slow it down for the rest of the round;
-failures in a row let it rest. All of it goes into the rows about hosts, and so into the next rounds: the first
-request of a round keeps its distance from the last one of the rounds and runs before.
+failures in a row let it rest, each time for twice as long. A robots.txt that cannot be read lets the host rest for the
+rounds to come, since nothing can be fetched without it. The first good answer ends the back-off. All of it goes into
+the rows about hosts, and so into the next rounds: failures count on, and the first request of a round keeps its distance
+from the last one of the rounds and runs before.
+
+Retry-After is heeded with 429 and 503 alone, as seconds or as a date; nothing makes a pause longer than
+`fetcher.backoff_max_s`.
 
 Not here: giving out items at that pace (`fetcher.politeness`).
 """
@@ -36,6 +41,8 @@ class HostPast(NamedTuple):
     next_fetch_at: int = 0
     backoff_s: int = 0
     crawl_delay_ms: int | None = None
+    failures: int = 0
+    last_error: str | None = None
 
 
 def longest_delay_s(settings: FetcherSettings) -> float:
@@ -72,10 +79,12 @@ class Pace:
     def _recall(self, host: str, facts: HostFacts) -> None:
         past = self._past.get(host, HostPast())
         facts.past_at = max(past.asked_at, self._any_asked_at, facts.output.asked_until_ms) or None
-        facts.backoff_s = past.backoff_s
+        facts.backoff_s, facts.failures, facts.last_error = past.backoff_s, past.failures, past.last_error
         facts.crawl_delay_ms = past.crawl_delay_ms
         rest_s = min((past.next_fetch_at - now_ms()) / 1000, self._settings.backoff_max_s)
-        if rest_s > 0:
+        if rest_s > LONGEST_PAUSE_S:
+            self._drop_all(host)
+        elif rest_s > 0:
             self._queues.pause(host, self._clock() + rest_s)
 
     def early_s(self, task: Task) -> float:
@@ -111,23 +120,41 @@ class Pace:
         facts.elapsed_ms += answer.elapsed_ms
         if not outcome.is_host_failure(answer.error, answer.status):
             if answer.status is not None:
-                facts.failures = facts.backoff_s = 0
+                facts.success_count += 1
+                facts.last_success_at = facts.seen_at
+                # where pages fail with a 5xx, a robots.txt that is there says little
+                if task.robots_of is None or not (facts.last_error or "").startswith("http_"):
+                    facts.recovered()
             return
         facts.failures += 1
+        facts.failures_now += 1
         facts.error_count += 1
         facts.dns_error_count += answer.error in ("dns_failed", "dns_timeout")
         facts.last_error = answer.error or f"http_{answer.status}"
-        if facts.failures >= self._settings.failures_per_host:
+        facts.last_error_at = facts.seen_at
+        limit = self._settings.failures_per_host
+        # after an outage the first page asked may be one that is broken for itself: the second failure decides
+        if facts.failures >= limit and facts.failures_now >= min(2, limit):
+            self._back_off(facts)
+            self._rest(task.host, facts, facts.backoff_s)
+        elif task.robots_of is not None and facts.last_success_at is None:
+            # other origins of the host may answer still: they go on
+            self._back_off(facts)
+            facts.next_fetch_at = max(facts.next_fetch_at or 0, facts.seen_at + 1000 * facts.backoff_s)
+
+    def _back_off(self, facts: HostFacts) -> None:
+        if not facts.backed_off:
             doubled = facts.backoff_s * 2 if facts.backoff_s else self._settings.backoff_s
             facts.backoff_s = int(min(max(1.0, doubled), self._settings.backoff_max_s))
-            self._rest(task.host, facts, facts.backoff_s)
+            facts.backed_off = True
 
     def slow_down(self, task: Task, answer: Answer, until: float | None) -> bool:
         """The host asked for a pause: True when the URL waits in the queue again, to be asked after it.
         `until`: the time after which nothing is started."""
         facts = self.facts[task.host]
         facts.slow_s = min(max(FIRST_SLOW_S, self._delay_s(facts) * 2), self._settings.max_delay_s)
-        pause_s = self._asked_pause_s(answer, facts.slow_s)
+        asked_s = self._asked_pause_s(answer, facts)
+        pause_s = facts.slow_s if asked_s is None else asked_s
         facts.next_fetch_at = max(facts.next_fetch_at or 0, now_ms() + int(pause_s * 1000))
         facts.dirty = True
         if self._queues.host(task.host).resting:
@@ -142,13 +169,20 @@ class Pace:
 
     def robots_busy(self, task: Task, answer: Answer) -> None:
         """Even robots.txt asked for a pause: the host is left alone for as long in the rounds to come."""
-        pause_s = self._asked_pause_s(answer, self._settings.backoff_s)
-        self.facts[task.host].next_fetch_at = now_ms() + int(1000 * pause_s)
+        facts = self.facts[task.host]
+        asked_s = self._asked_pause_s(answer, facts)
+        pause_s = min(self._settings.backoff_s, self._settings.backoff_max_s) if asked_s is None else asked_s
+        facts.next_fetch_at = max(facts.next_fetch_at or 0, now_ms() + int(1000 * pause_s))
 
-    def _asked_pause_s(self, answer: Answer, otherwise: float) -> float:
-        """The pause that Retry-After asks for, as far as it is reasonable."""
-        asked = retry_after_s(answer.headers.get("retry-after"), now_ms() / 1000)
-        return min(float(asked) if asked is not None else otherwise, self._settings.backoff_max_s)
+    def _asked_pause_s(self, answer: Answer, facts: HostFacts) -> float | None:
+        """The pause that Retry-After asks for, as far as it is reasonable; None where it asks for none."""
+        now = now_ms()
+        asked = retry_after_s(answer.headers.get("retry-after"), now / 1000)
+        if asked is None:
+            return None
+        pause_s = min(float(asked), self._settings.backoff_max_s)
+        facts.retry_after_at = max(facts.retry_after_at or 0, now + int(1000 * pause_s))
+        return pause_s
 
     def rows(self, output: PartOutput) -> list[dict[str, Any]]:
         """Rows about the hosts of one part that were asked since the last ones."""
@@ -170,5 +204,9 @@ class Pace:
 
     def _rest(self, host: str, facts: HostFacts, seconds: float) -> None:
         facts.next_fetch_at = max(facts.next_fetch_at or 0, now_ms() + int(seconds * 1000))
+        self._drop_all(host)
+
+    def _drop_all(self, host: str) -> None:
+        """The host is left alone for the rest of the round."""
         for task in self._queues.rest(host):
             self._drop(host, task, "host_backoff")

@@ -156,20 +156,27 @@ def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
     wall = now_ms()
     past: dict[str, HostPast] = {}
     hosts = list(run.pace.facts)
-    columns = ["host", "next_fetch_at", "backoff_s", "crawl_delay_ms"]
+    columns = ["host", "next_fetch_at", "backoff_s", "crawl_delay_ms", "failures"]
     wanted = pc.field("host").isin(hosts) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
     for path in run.spec.hostdb_files if hosts else ():
-        for row in pq.read_table(path, columns=columns, filters=wanted).to_pylist():
-            past[row["host"]] = HostPast(0, row["next_fetch_at"] or 0, row["backoff_s"] or 0, row["crawl_delay_ms"])
+        for row in pq.read_table(path, columns=[*columns, "last_error"], filters=wanted).to_pylist():
+            past[row["host"]] = HostPast(
+                0, row["next_fetch_at"] or 0, row["backoff_s"] or 0, row["crawl_delay_ms"], row["failures"] or 0,
+                row["last_error"],
+            )  # fmt: skip
     rows: list[dict[str, Any]] = []
     since = wall - int(longest_delay_s(run.spec.fetcher) * 1000)
     recent = (pc.field("seen_at") >= since) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
+    recent |= pc.field("event") == "traffic"
     for path in run.spec.hosts_files if hosts else ():
-        rows += pq.read_table(path, columns=[*columns, "seen_at", "event"], filters=recent).to_pylist()
+        rows += pq.read_table(path, columns=[*columns, "seen_at", "event", "reason"], filters=recent).to_pylist()
     for row in sorted(rows, key=itemgetter("seen_at")):
         known = past.get(row["host"], HostPast())
         if row["event"] == "traffic":
-            known = known._replace(next_fetch_at=row["next_fetch_at"] or 0, backoff_s=row["backoff_s"] or 0)
+            known = known._replace(
+                next_fetch_at=row["next_fetch_at"] or 0, backoff_s=row["backoff_s"] or 0,
+                failures=row["failures"] or 0, last_error=row["reason"] or known.last_error,
+            )  # fmt: skip
         elif row["crawl_delay_ms"] is not None:
             known = known._replace(crawl_delay_ms=row["crawl_delay_ms"])
         past[row["host"]] = known._replace(asked_at=max(known.asked_at, row["seen_at"]))

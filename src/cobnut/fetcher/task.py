@@ -71,9 +71,10 @@ class HostFacts:
     """What one round learns of a host; the sums since the last row about it was written."""
 
     __slots__ = (
-        "address_is_loopback", "backoff_s", "body_bytes", "bucket", "crawl_delay_ms", "dirty", "dns_error_count",
-        "elapsed_ms", "error_count", "failures", "last_error", "next_fetch_at", "output", "past_at", "request_count",
-        "seen_at", "slow_s",
+        "address_is_loopback", "backed_off", "backoff_s", "body_bytes", "bucket", "crawl_delay_ms", "dirty",
+        "dns_error_count", "elapsed_ms", "error_count", "failures", "failures_now", "last_error", "last_error_at",
+        "last_success_at", "next_fetch_at", "output", "past_at", "request_count", "retry_after_at", "seen_at", "slow_s",
+        "success_count",
     )  # fmt: skip
 
     def __init__(self, bucket: int, output: PartOutput) -> None:
@@ -81,15 +82,26 @@ class HostFacts:
         self.address_is_loopback = False
         self.crawl_delay_ms: int | None = None
         self.slow_s = 0.0
-        self.failures = 0
+        self.failures = 0  # in a row, those of earlier rounds included
+        self.failures_now = 0  # in a row, of this round
         self.backoff_s = 0
+        self.backed_off = False  # the back-off has grown in this round
         self.next_fetch_at: int | None = None
+        self.retry_after_at: int | None = None
+        self.last_success_at: int | None = None
+        self.last_error_at: int | None = None
         self.past_at: int | None = None  # last request of an earlier round or run; None once we have sent one
         self.seen_at = 0  # end of the last request
         self.last_error: str | None = None
-        self.request_count = self.error_count = self.dns_error_count = 0
+        self.request_count = self.success_count = self.error_count = self.dns_error_count = 0
         self.body_bytes = self.elapsed_ms = 0
         self.dirty = False
+
+    def recovered(self) -> None:
+        """The host is well: what it asked for itself still holds, what failures led to does not."""
+        self.failures = self.failures_now = self.backoff_s = 0
+        self.backed_off = False
+        self.next_fetch_at = self.retry_after_at
 
     def row(self, host: str) -> dict[str, Any]:
         """The row about the host since the last one; the sums begin anew."""
@@ -98,8 +110,10 @@ class HostFacts:
             "request_count": self.request_count, "error_count": self.error_count,
             "dns_error_count": self.dns_error_count, "failures": self.failures, "next_fetch_at": self.next_fetch_at,
             "backoff_s": self.backoff_s, "body_bytes": self.body_bytes, "elapsed_ms": self.elapsed_ms,
+            "success_count": self.success_count, "last_success_at": self.last_success_at,
+            "last_error_at": self.last_error_at, "retry_after_at": self.retry_after_at,
         }  # fmt: skip
-        self.request_count = self.error_count = self.dns_error_count = 0
+        self.request_count = self.success_count = self.error_count = self.dns_error_count = 0
         self.body_bytes = self.elapsed_ms = 0
         self.dirty = False
         return row

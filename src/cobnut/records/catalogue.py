@@ -98,15 +98,20 @@ HOSTDB = Table(
     (
         _HOST, _BUCKET,
         _c("next_fetch_at", "int64", "No request before this time (Retry-After, back-off)."),
+        _c("retry_after_at", "int64", "Until when the host last asked to be left alone (Retry-After of a 429 or 503), within bounds."),
         _k("backoff_s", "int64", "Present back-off; 0 when the host is well."),
-        _k("failures", "int64", "Failed requests in a row (network errors, 5xx, 429)."),
+        _k("failures", "int64", "Failed requests in a row (network errors, 5xx, 429), over all rounds."),
         _k("request_count", "int64", "Requests ever sent."),
+        _k("success_count", "int64", "Answers ever that were no failure of the host; a 404 is one."),
         _k("error_count", "int64", "Requests ever that brought no usable answer."),
         _k("dns_error_count", "int64", "Failed name look-ups ever."),
+        _c("last_success_at", "int64", "When the host last answered so."),
         _c("last_error", "string", "Reason of the last failure."),
+        _c("last_error_at", "int64", "When that was."),
         _c("crawl_delay_ms", "int64", "Crawl-delay of robots.txt for our agent."),
         _k("body_bytes", "int64", "Bytes of bodies received."),
         _k("elapsed_ms", "int64", "Sum of the answer times; divided by request_count it is the mean latency."),
+        _c("recent_ms", "int64", "Mean latency of late: each round counts a quarter, what was before the rest."),
         _k("updated_at", "int64", "Last time this row changed."),
     ),
 )
@@ -233,6 +238,10 @@ HOSTS = Table(
         _c("backoff_s", "int64", "traffic: back-off at the end of the round."),
         _c("body_bytes", "int64", "traffic: bytes of bodies received."),
         _c("elapsed_ms", "int64", "traffic: sum of the answer times."),
+        _c("success_count", "int64", "traffic: answers that were no failure of the host."),
+        _c("last_success_at", "int64", "traffic: when the last of them came, in this round."),
+        _c("last_error_at", "int64", "traffic: when the last failure came, in this round."),
+        _c("retry_after_at", "int64", "traffic: until when the host asked to be left alone, in this round."),
     ),
 )
 

@@ -72,8 +72,8 @@ def host_row(forms: Forms, host: str, datum: HostDatum, now_ms: int) -> Row | No
         _count(n) for n in (datum.fetched, datum.not_modified, datum.redir_temp, datum.redir_perm, datum.gone)
     )
     return (
-        found.host, found.bucket, None, 0, 0, min(answered + broken, MOST_COUNT), broken, dns,
-        "dns_failed" if dns else None, None, 0, 0, time_or_none(datum.last_check) or now_ms,
+        found.host, found.bucket, None, None, 0, 0, min(answered + broken, MOST_COUNT), min(answered, MOST_COUNT), broken,
+        dns, None, "dns_failed" if dns else None, None, None, 0, 0, None, time_or_none(datum.last_check) or now_ms,
     )  # fmt: skip
 
 
