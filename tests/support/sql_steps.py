@@ -80,6 +80,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         {"now_ms": START_MS, "overwrite": overwrite, "with_seeds": with_seeds}
         for overwrite, with_seeds in ((False, True), (True, True), (False, False))
     ],
+    "adopthosts": [{}, {}, {}],
     "adoptlinks": [
         {"max_inlinks": n, "imported": imported}
         for n, imported in ((1000, "imported"), (2, "20260101000000"), (1, "20260103000000"))

@@ -51,6 +51,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("index", "8. Build an index inside each segment."),
     "dedup": ("dedup", "9. Decide which of several copies is shown."),
     "merge": ("merge", "10. Make one index out of the segments' indexes."),
+    "mergedb": ("mergedb", "Take in the crawldb of other crawls, and what belongs to it."),
+    "mergelinkdb": ("mergelinkdb", "Take in the links of other crawls."),
     "import": ("import_", "Take in what other programs crawled."),
     "export": ("export", "Write the crawl in a form that other programs read."),
     "cdx": ("cdx", "Write the index that replay tools want (CDXJ)."),

@@ -72,7 +72,7 @@ PAGES = Table(
 )
 
 SEEDS = Table(
-    "seeds", "crawl", ("url_key",), None, ("inject", "adopt"),
+    "seeds", "crawl", ("url_key",), None, ("inject", "adopt", "adopthosts"),
     "The URLs a user asked for. They define the scopes host, domain and prefix, and which private addresses are allowed.",
     (
         _URL_KEY, _k("url", "string", "The seed as resolved, not NULL here."), _HOST,
@@ -93,7 +93,7 @@ FORGOTTEN = Table(
 )
 
 HOSTDB = Table(
-    "hostdb", "crawl", ("host",), "bucket", ("updatedb", "adopt"),
+    "hostdb", "crawl", ("host",), "bucket", ("updatedb", "adopt", "adopthosts"),
     "What is known of every host that was contacted.",
     (
         _HOST, _BUCKET,
@@ -117,7 +117,7 @@ HOSTDB = Table(
 )
 
 ROBOTS = Table(
-    "robots", "crawl", ("origin",), "bucket", ("updatedb",),
+    "robots", "crawl", ("origin",), "bucket", ("updatedb", "adopthosts"),
     "The robots.txt of every origin, as last fetched.",
     (
         _k("origin", "string", "scheme://host[:port]."), _HOST, _BUCKET,

@@ -5,7 +5,8 @@ Reads *adopted* rows: what another crawl knows of each URL, crawldb and pages si
 through the same publishing as inject and updatedb.
 
 Of two states of a URL the one that was visited last stays, the present one when both are as old; with `overwrite` the
-adopted one always does. Of several adopted rows of a URL the one visited last is taken. A host that has pages and no
+adopted one always does. Of several adopted rows of a URL the one visited last is taken. The metadata of both come
+together; of equal names the value that was here stays. A host that has pages and no
 seed gets its shortest fetched URL as seed, so that the crawl goes on there. A host that is known keeps its row.
 
 Adopting the same rows again changes nothing.
@@ -16,9 +17,15 @@ Not here: making such rows (`interop`), the links (`stages.adoptlinks`), which s
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Column, Table
-from cobnut.records.steps import Input, Output, Sql, Stage, column
+from cobnut.records.steps import Input, Map, Output, Sql, Stage, column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _COLD = tuple(c for c in tables.PAGES.columns if c.name not in tables.CRAWLDB.column_names)
 
@@ -59,6 +66,26 @@ VISITS = (
     column("outlink_count", "int32"),
 )
 
+WIDE_PAGES = (*tables.PAGES.columns, column("new_metadata", "map"))
+
+
+def merge_adopted_metadata(batches: Iterable[pa.RecordBatch], _context: Any) -> Iterator[pa.RecordBatch]:
+    """Adds the adopted metadata to what the page has; of equal names the value that was here stays."""
+    import pyarrow as pa
+
+    schema = tables.PAGES.schema()
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        if table.column("new_metadata").null_count < table.num_rows:
+            old, new = table.column("metadata").to_pylist(), table.column("new_metadata").to_pylist()
+            merged = [
+                a if not b else list({**dict(b), **dict(a or ())}.items()) for a, b in zip(old, new, strict=True)
+            ]  # fmt: skip
+            place = table.schema.get_field_index("metadata")
+            table = table.set_column(place, "metadata", pa.array(merged, schema.field("metadata").type))
+        yield from table.select(schema.names).combine_chunks().to_batches()
+
+
 CANDIDATES = (column("url_key", "string"), column("url", "string"), column("host", "string"))
 
 STAGE = Stage(
@@ -79,7 +106,8 @@ STAGE = Stage(
         Sql("adopt_rows", ("adopted", "visits"), "newest", ADOPTED.columns),
         Sql("adopt_winners", ("crawldb", "pages", "newest", "params"), "winners", ADOPTED.columns),
         Sql("adopt", ("crawldb", "winners"), "next_crawldb", tables.CRAWLDB.columns),
-        Sql("adopt_pages", ("crawldb", "pages", "winners", "params"), "next_pages", tables.PAGES.columns),
+        Sql("adopt_pages", ("crawldb", "pages", "winners", "newest", "params"), "wide_pages", WIDE_PAGES),
+        Map("merge_adopted_metadata", merge_adopted_metadata, "wide_pages", "next_pages", tables.PAGES.columns),
         Sql("adopt_hostdb", ("hostdb", "adopted_hosts"), "next_hostdb", tables.HOSTDB.columns),
         Sql("adopt_candidates", ("newest",), "candidates", CANDIDATES),
     ),

@@ -1,5 +1,5 @@
 -- The next `pages` of this partition. How a page that is known here was first heard of stays true; metadata of a seed
--- here stands before adopted ones. A row whose content lies nowhere keeps the place of the former content when the page
+-- here stands before adopted ones, which `merge_adopted_metadata` adds (`new_metadata`). A row whose content lies nowhere keeps the place of the former content when the page
 -- still has one.
 WITH every_key AS (
     SELECT url_key FROM pages
@@ -28,12 +28,13 @@ joined AS (
         w.media_type AS media_type, w.redirect_key AS redirect_key, w.canonical_key AS canonical_key,
         w.fingerprint AS fingerprint, w.segment AS segment, w.warc_file AS warc_file, w.warc_offset AS warc_offset,
         w.discovered_at AS discovered_at, w.discovered_from AS discovered_from, w.discovered_via AS discovered_via,
-        w.metadata AS metadata,
+        w.metadata AS metadata, n.metadata AS new_metadata,
         p.now_ms AS now_ms
     FROM every_key k
     LEFT JOIN pages o ON o.url_key = k.url_key
     LEFT JOIN crawldb c ON c.url_key = k.url_key
     LEFT JOIN winners w ON w.url_key = k.url_key
+    LEFT JOIN newest n ON n.url_key = k.url_key
     CROSS JOIN params p
 )
 SELECT
@@ -61,5 +62,6 @@ SELECT
     CAST(COALESCE(j.old_discovered_at, j.discovered_at, j.now_ms) AS BIGINT) AS discovered_at,
     CAST(CASE WHEN j.was_known THEN j.old_discovered_from ELSE j.discovered_from END AS STRING) AS discovered_from,
     CAST(CASE WHEN j.was_known THEN j.old_discovered_via ELSE j.discovered_via END AS STRING) AS discovered_via,
-    CASE WHEN j.old_metadata IS NULL AND j.wins THEN j.metadata ELSE j.old_metadata END AS metadata
+    CASE WHEN j.old_metadata IS NULL AND j.wins THEN j.metadata ELSE j.old_metadata END AS metadata,
+    j.new_metadata AS new_metadata
 FROM joined j
