@@ -32,7 +32,7 @@ answers = st.builds(
     Answer, **PLACE, url=st.just("asked"), outcome=st.sampled_from(sorted(OUTCOMES)), reason=ANY_REASON,
     fetched_at=TIMES, depth=DEPTHS, parse_status=st.sampled_from([None, "ok", "ok", "failed", "skipped"]),
     parse_reason=ANY_REASON, noindex=st.sampled_from([None, False, True]), outlink_count=COUNTS, signature=SIGNATURES,
-    last_modified_at=st.none() | TIMES | st.integers(-(10**12), 10**12), score=SCORES,
+    last_modified_at=st.none() | TIMES | st.integers(-(10**12), 10**12), host_failed=st.booleans(), score=SCORES,
 )  # fmt: skip
 targets = st.builds(
     Target,

@@ -3,9 +3,9 @@
 The delay of a host is its Crawl-delay (within bounds), else the setting, else one second, or none where the
 connection goes straight to this machine. 429 and 503 pause a host and slow it down for the rest of the round;
 failures in a row let it rest, each time for twice as long. A robots.txt that cannot be read lets the host rest for the
-rounds to come, since nothing can be fetched without it. The first good answer ends the back-off. All of it goes into
-the rows about hosts, and so into the next rounds: failures count on, and the first request of a round keeps its distance
-from the last one of the rounds and runs before.
+rounds to come, since nothing can be fetched without it. The first good answer ends the back-off. All of it goes
+into the rows about hosts, and so into the next rounds: failures count on, and the first request of a round keeps its
+distance from the last one of the rounds and runs before.
 
 Retry-After is heeded with 429 and 503 alone, as seconds or as a date; nothing makes a pause longer than
 `fetcher.backoff_max_s`.
@@ -120,8 +120,10 @@ class Pace:
         facts.elapsed_ms += answer.elapsed_ms
         if not outcome.is_host_failure(answer.error, answer.status):
             if answer.status is not None:
+                facts.answered = True
                 facts.success_count += 1
-                facts.last_success_at = facts.seen_at
+                if task.robots_of is None:
+                    facts.last_success_at = facts.seen_at
                 # where pages fail with a 5xx, a robots.txt that is there says little
                 if task.robots_of is None or not (facts.last_error or "").startswith("http_"):
                     facts.recovered()
@@ -137,7 +139,7 @@ class Pace:
         if facts.failures >= limit and facts.failures_now >= min(2, limit):
             self._back_off(facts)
             self._rest(task.host, facts, facts.backoff_s)
-        elif task.robots_of is not None and facts.last_success_at is None:
+        elif task.robots_of is not None and not facts.answered:
             # other origins of the host may answer still: they go on
             self._back_off(facts)
             facts.next_fetch_at = max(facts.next_fetch_at or 0, facts.seen_at + 1000 * facts.backoff_s)

@@ -71,7 +71,7 @@ class HostFacts:
     """What one round learns of a host; the sums since the last row about it was written."""
 
     __slots__ = (
-        "address_is_loopback", "backed_off", "backoff_s", "body_bytes", "bucket", "crawl_delay_ms", "dirty",
+        "address_is_loopback", "answered", "backed_off", "backoff_s", "body_bytes", "bucket", "crawl_delay_ms", "dirty",
         "dns_error_count", "elapsed_ms", "error_count", "failures", "failures_now", "last_error", "last_error_at",
         "last_success_at", "next_fetch_at", "output", "past_at", "request_count", "retry_after_at", "seen_at", "slow_s",
         "success_count",
@@ -80,6 +80,7 @@ class HostFacts:
     def __init__(self, bucket: int, output: PartOutput) -> None:
         self.bucket, self.output = bucket, output
         self.address_is_loopback = False
+        self.answered = False  # well, in this round
         self.crawl_delay_ms: int | None = None
         self.slow_s = 0.0
         self.failures = 0  # in a row, those of earlier rounds included

@@ -33,7 +33,8 @@ HOST_REASONS = frozenset({
     "dns_failed", "dns_timeout", "connect_failed", "connect_timeout", "proxy_failed", "robots_unreachable",
     "host_backoff", "round_over", "no_agent", "http_429", "http_503",
 })  # fmt: skip
-"""Reasons of a failed try that say something of the host, and nothing of the page."""
+"""Reasons of a failed try that say something of the host, and nothing of the page. Others (5xx, timeouts) may be the
+fault of either: `Answer.host_failed` says which (`stages/updatedb_answers.sql`)."""
 
 MISSING = "http_404"
 DAY_MS = 86_400_000
@@ -117,6 +118,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     outlink_count: int | None
     signature: bytes | None
     last_modified_at: int | None = None
+    host_failed: bool = False  # what else is known of the host says that a failure of any kind is its own
     score: int = 0  # what it was asked with: it counts where no row and no link says another
 
 
@@ -181,7 +183,7 @@ def judge(old: Row | None, answer: Answer | None, rules: Rules) -> Verdict:
             return "gone"
         case "gone":
             return _judge_missing(old, answer, rules) if answer.reason == MISSING else "gone"
-    if answer.reason in HOST_REASONS:
+    if answer.reason in HOST_REASONS or answer.host_failed:
         return "wait"
     if old is not None and old.retries > 0 and old.status != GONE and _is_early(old, answer, rules):
         return "retry_early"

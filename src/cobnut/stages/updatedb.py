@@ -68,6 +68,7 @@ ANSWERS = (
     column("fingerprint", "int64"),
     column("noindex", "bool"),
     column("outlink_count", "int32"),
+    column("host_failed", "bool"),
     column("signature", "binary"),
 )
 
@@ -144,7 +145,7 @@ STAGE = Stage(
         Sql("updatedb_known_pages", ("pages", "fetched"), "known_pages", tables.PAGES.columns),
         Sql("updatedb_targets", ("links", "linked", "known"), "found", TARGETS),
         Map("admit", admit, "found", "targets", ADMITTED),
-        Sql("updatedb_answers", ("fetched", "parsed", "known_pages"), "answers", ANSWERS),
+        Sql("updatedb_answers", ("fetched", "parsed", "known_pages", "hostdb"), "answers", ANSWERS),
         Sql(
             "updatedb", ("known", "answers", "targets", "paces", "params"), "changed_crawldb",
             tables.CRAWLDB.columns,

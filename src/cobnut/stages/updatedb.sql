@@ -50,6 +50,7 @@ joined AS (
         a.signature AS signature,
         -- the host failed, not the page: it costs the page no try
         CASE
+            WHEN a.outcome = 'retry' AND a.host_failed THEN TRUE
             WHEN a.outcome = 'retry' AND a.reason IN (
                 'dns_failed', 'dns_timeout', 'connect_failed', 'connect_timeout', 'proxy_failed', 'robots_unreachable',
                 'host_backoff', 'round_over', 'no_agent', 'http_429', 'http_503'

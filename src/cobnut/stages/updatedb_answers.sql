@@ -22,6 +22,13 @@ newest_parse AS (
                 p.fingerprint ASC NULLS LAST, p.noindex ASC NULLS LAST, p.outlink_count ASC NULLS LAST
         ) AS place
     FROM parsed p
+),
+-- The last page of each host that was asked and answered well.
+good AS (
+    SELECT f.host AS host, MAX(f.fetched_at) AS last_at
+    FROM fetched f
+    WHERE f.http_status < 500 AND f.http_status <> 429
+    GROUP BY f.host
 )
 SELECT
     CAST(f.url_key AS STRING) AS url_key,
@@ -50,8 +57,19 @@ SELECT
     CAST(p.fingerprint AS BIGINT) AS fingerprint,
     CAST(p.noindex AS BOOLEAN) AS noindex,
     CAST(p.outlink_count AS INT) AS outlink_count,
+    -- an answer of the host to a page asked later shows that it was well; so does one since the page failed before
+    CAST(CASE
+        WHEN f.outcome <> 'retry' THEN FALSE
+        WHEN f.http_status < 500 OR (f.http_status IS NULL AND f.reason NOT IN ('timeout', 'tls_failed')) THEN FALSE
+        WHEN f.http_status IS NULL AND f.reason IS NULL THEN FALSE
+        WHEN g.last_at >= f.fetched_at THEN FALSE
+        WHEN h.last_success_at > k.checked_at AND COALESCE(k.http_status, 599) >= 500 THEN FALSE
+        ELSE TRUE
+    END AS BOOLEAN) AS host_failed,
     CAST(CASE WHEN p.url_key IS NULL THEN f.digest ELSE p.signature END AS BINARY) AS signature
 FROM newest_fetch f
 LEFT JOIN newest_parse p ON p.url_key = f.url_key AND p.place = 1
 LEFT JOIN known_pages k ON k.url_key = f.url_key
+LEFT JOIN good g ON g.host = f.host
+LEFT JOIN hostdb h ON h.host = f.host
 WHERE f.place = 1
