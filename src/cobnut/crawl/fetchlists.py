@@ -46,67 +46,62 @@ class Gathered:
         self.top_n, self.max_per_host, self.max_per_domain = top_n, max_per_host, max_per_domain
         self.beyond = {"max_per_host": 0, "max_per_domain": 0, "top_n": 0}
         self._pieces: list[Columns] = []
-        self._rows = self._checked = 0
+        self._rows = self._left = 0  # pages here now, and when they were last reduced to the best
         self._least: int | None = None  # sort value of the page that is last now; no page below it is taken
 
     def add(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Takes the pages that one partition offers: all pages of a host come in one partition."""
+        mine = [self._taken(batch) for batch in batches if batch.num_rows]
+        if not mine:
+            return
+        if min(self.max_per_host, self.max_per_domain) < self.top_n:
+            mine = [self._limited(_joined(mine))]
+        self._pieces += mine
+        self._rows = sum(len(piece["url_key"]) for piece in self._pieces)
+        if self.max_per_domain >= self.top_n:  # else a page with a low value may still take the place of a better one
+            self._find_least()
+        wanted = self._left if self.max_per_domain < self.top_n else max(self._left, self.top_n)
+        if self._rows > LEAST_PRUNED + 2 * wanted:
+            self._pieces = [self._limited(self._all())]
+            self._rows = self._left = len(self._pieces[0]["url_key"])
+
+    def _taken(self, batch: pa.RecordBatch) -> Columns:
+        """The columns of a batch, without the room that the engine left in them."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        rows = pa.Table.from_batches(pieces) if (pieces := list(batches)) else None
-        if rows is None or rows.num_rows == 0:
-            return
-        del pieces
-        count = rows.num_rows
         if self._least is not None:
-            good = pc.greater_equal(rows.column("sort_value"), self._least)
-            if pc.sum(good).as_py() < count // 2:
-                rows = rows.filter(good)
-                self.beyond["top_n"] += count - rows.num_rows
-        columns = _in_one_piece(rows)
-        del rows
-        self._add(self._limited(columns))
-        if self.max_per_domain < self.top_n:
-            if self._rows > LEAST_PRUNED + 2 * self._checked:  # as much again as was left of the last time
-                self._add(self._limited(self._all()))
-                self._checked = self._rows
-        elif self._rows > self.top_n:
-            self._find_least()
+            good = pc.greater_equal(batch.column("sort_value"), self._least)
+            if pc.sum(good).as_py() < batch.num_rows // 2:
+                self.beyond["top_n"] += batch.num_rows
+                batch = batch.filter(good)
+                self.beyond["top_n"] -= batch.num_rows
+        return {
+            name: column.dictionary_encode() if name in _NAMES else pa.concat_arrays([column])
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
 
     def chosen(self) -> Chosen:
         """All that is chosen."""
-        if self._least is not None:
-            self._drop_below(self._least)
         columns = self._limited(self._all(), in_order=True)
         return Chosen(columns, columns.pop("order") if columns else None)
 
-    def _add(self, columns: Columns) -> None:
-        self._pieces.append(columns)
-        self._rows += len(columns["url_key"])
-
     def _all(self) -> Columns:
         """All pages so far in one piece; nothing is kept here."""
-        import pyarrow as pa
-
         pieces, self._pieces, self._rows = self._pieces, [], 0
-        if len(pieces) <= 1:
-            return pieces[0] if pieces else {}
-        found = {}
-        for name in list(pieces[0]):
-            column = pa.chunked_array([piece.pop(name) for piece in pieces])
-            found[name] = _one_array(column.unify_dictionaries())
-        return found
+        return _joined(pieces)
 
     def _find_least(self) -> None:
         """Finds the value of the last page that is taken now, and drops what is below it when that is as much again."""
         import numpy as np
 
+        if self._rows <= self.top_n:
+            return
         if self.top_n <= 0:
             self._least = NONE_TAKEN
-            return
-        values = np.concatenate([np.asarray(piece["sort_value"]) for piece in self._pieces])
-        self._least = int(np.partition(values, len(values) - self.top_n)[len(values) - self.top_n])
+        else:
+            values = np.concatenate([np.asarray(piece["sort_value"]) for piece in self._pieces])
+            self._least = int(np.partition(values, len(values) - self.top_n)[len(values) - self.top_n])
         if self._rows > LEAST_PRUNED + 2 * self.top_n:
             self._drop_below(self._least)
 
@@ -134,7 +129,11 @@ class Gathered:
         full = [(name, limit) for name, limit in limits if _most_of_one(columns[name]) > limit]
         if not full and count <= self.top_n and not in_order:
             return columns
-        order = _in_order(columns)
+        numbers = np.arange(count)
+        if self._least is not None and not full:
+            numbers = np.flatnonzero(np.asarray(columns["sort_value"]) >= self._least)
+        self.beyond["top_n"] += count - len(numbers)
+        order = _in_order(columns, numbers)
         for name, limit in full:
             inside = _within(columns[name], order, limit)
             self.beyond[f"max_per_{name}"] += len(order) - len(inside)
@@ -239,12 +238,15 @@ def parts_by_host(sizes: dict[str, int], count: int) -> dict[str, int]:
     return parts
 
 
-def _in_one_piece(rows: pa.Table) -> Columns:
-    """The columns, each as one array; the names of hosts and domains once each."""
+def _joined(pieces: list[Columns]) -> Columns:
+    """Pieces as one; they are taken apart column by column, so that little is there twice."""
+    import pyarrow as pa
+
+    if len(pieces) <= 1:
+        return pieces[0] if pieces else {}
     found = {}
-    for name in rows.column_names:
-        column = rows.column(name)
-        found[name] = _one_array(column.dictionary_encode() if name in _NAMES else column)
+    for name in list(pieces[0]):
+        found[name] = _one_array(pa.chunked_array([piece.pop(name) for piece in pieces]).unify_dictionaries())
     return found
 
 
@@ -283,15 +285,15 @@ def _within(names: pa.DictionaryArray, order: Numbers, limit: int) -> Numbers:
     return np.asarray(order[(place < limit) | (codes < 0)])
 
 
-def _in_order(columns: Columns) -> Numbers:
+def _in_order(columns: Columns, numbers: Numbers) -> Numbers:
     """The numbers, best first. Keys, which take long to compare, are only where value and depth tie."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    value, depth = -np.asarray(columns["sort_value"]), np.asarray(columns["depth"])
-    order = np.lexsort((depth, value))
-    value, depth = value[order], depth[order]
+    value, depth = -np.asarray(columns["sort_value"])[numbers], np.asarray(columns["depth"])[numbers]
+    order = numbers[np.lexsort((depth, value))]
+    value, depth = -np.asarray(columns["sort_value"])[order], np.asarray(columns["depth"])[order]
     same = (value[1:] == value[:-1]) & (depth[1:] == depth[:-1])
     if not same.any():
         return order

@@ -23,12 +23,13 @@ from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import STATUSES
 from cobnut.stages import generate as generate_stage
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
-from cobnut.storage.tables import read_files
 from cobnut.urls.filters import compile_filter
 from cobnut.urls.nearest import unknown_name
 from cobnut.urls.screening import surely_passing
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 MICRO = 1_000_000
@@ -127,7 +128,6 @@ def _choose(
 
     scope = scope_of(crawl, settings)
     given = {
-        "waiting": _waiting(crawl),
         "statuses": pa.table({"status": pa.array(list(statuses), pa.string())}),
         "matching": pa.table({"url_key": pa.array([], pa.string())}),
     }
@@ -137,6 +137,7 @@ def _choose(
                 crawl,
                 generate_stage.STAGE if meant is None else meant.stage,
                 given=given if meant is None else given | meant.typed,
+                files={"waiting": _waiting(crawl)},
                 params=params,
                 context=generate_stage.GenerateContext(
                     compile_filter(settings.urls, scope), surely_passing(settings.urls, scope)
@@ -219,15 +220,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _waiting(crawl: CrawlFolder) -> pa.Table:
-    """Keys in the fetchlists of segments that the crawldb has not taken in."""
-    import pyarrow as pa
-
+def _waiting(crawl: CrawlFolder) -> list[Path]:
+    """The fetchlists of segments that the crawldb has not taken in."""
     applied = set(applied_segments(crawl))
-    pieces = [
-        read_files(tables.FETCHLIST, s.part_files(tables.FETCHLIST), ["url_key", "bucket"])
-        for s in crawl.segments()
-        if s.name not in applied
-    ]
-    empty = pa.table({"url_key": pa.array([], pa.string()), "bucket": pa.array([], pa.int32())})
-    return pa.concat_tables([p.cast(empty.schema) for p in pieces]) if pieces else empty
+    return [path for s in crawl.segments() if s.name not in applied for path in s.part_files(tables.FETCHLIST)]

@@ -95,7 +95,7 @@ STAGE = Stage(
         Input("crawldb", tables.CRAWLDB, "current"),
         Input("pages", tables.PAGES, "current"),
         Input("hostdb", tables.HOSTDB, "current"),
-        Input("waiting", None, "given", partitioned=False, columns=(_KEY, column("bucket", "int32"))),
+        Input("waiting", tables.FETCHLIST, "files", partitioned=False),
         Input("matching", None, "given", partitioned=False, columns=(_KEY,)),
         Input("statuses", None, "given", partitioned=False, columns=(column("status", "string"),)),
     ),
