@@ -12,7 +12,7 @@ from cobnut.inspect.doctor.finding import counted
 from cobnut.inspect.doctor.probe import Broken
 from cobnut.inspect.doctor.remedies import cobnut, for_table
 from cobnut.inspect.doctor.tables import layered
-from cobnut.inspect.doctor.visit import MEMORY_MIB, Visit
+from cobnut.inspect.doctor.visit import Visit
 from cobnut.storage.tables import partition_range
 
 FOLLOWING = ("hostdb", "robots")
@@ -89,7 +89,7 @@ def check_keys(visit: Visit) -> None:
         try:
             answer = visit.probe.ask(
                 "keys", crawldb=layered(visit, "crawldb", partition, of), pages=layered(visit, "pages", partition, of),
-                memory_mib=MEMORY_MIB, where=f"bucket >= {low} AND bucket < {high}",
+                where=f"bucket >= {low} AND bucket < {high}",
             )  # fmt: skip
         except Broken as error:
             visit.find(

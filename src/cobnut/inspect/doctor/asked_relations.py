@@ -5,13 +5,11 @@ Not here: what is in one file (`asked_files`), what the answers mean (`across`, 
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cobnut.inspect.doctor import probe
 from cobnut.storage.tables import Layers, parquet, relation
 
 if TYPE_CHECKING:
@@ -20,22 +18,25 @@ if TYPE_CHECKING:
 Layered = dict[str, list[str]]
 """Files of a table as they come in a question: `base` and `delta`."""
 
+MEMORY_MIB = 512
 EXAMPLES = 3
 MOST_KEYS = 10_000
 
 
-@contextmanager
-def _engine(memory_mib: int) -> Iterator[duckdb.DuckDBPyConnection]:
+@cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    """One engine for all questions: to begin one costs more than most of them."""
     import duckdb
 
-    scratch = tempfile.mkdtemp(prefix="cobnut-doctor-")
-    try:
-        connection = duckdb.connect(config={"memory_limit": f"{memory_mib}MiB", "temp_directory": scratch})
-        connection.execute("SET preserve_insertion_order = false")
-        yield connection
-        connection.close()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    scratch = probe.scratch or ""
+    connection = duckdb.connect(config={"memory_limit": f"{MEMORY_MIB}MiB", "temp_directory": scratch})
+    connection.execute("SET preserve_insertion_order = false")
+    return connection
+
+
+def begin_anew() -> None:
+    """Forgets an engine that may have come to harm."""
+    _engine.cache_clear()
 
 
 def _rows(files: Layered, columns: tuple[str, ...], where: str | None = None) -> str:
@@ -61,96 +62,97 @@ def _asked(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, list
     return count, _examples(connection, query) if count else []
 
 
-def keys(crawldb: Layered, pages: Layered, memory_mib: int, where: str | None = None) -> dict[str, Any]:
+def keys(crawldb: Layered, pages: Layered, where: str | None = None) -> dict[str, Any]:
     """Keys that only one of the two tables has; `visited`: of those only pages has, how many were tried."""
-    with _engine(memory_mib) as connection:
-        first, second = (_rows(files, ("url_key",), where) for files in (crawldb, pages))
-        told = _rows(pages, ("url_key", "checked_at"), where)
-        only_crawldb = f"SELECT url_key FROM {first} AS a ANTI JOIN {second} AS b USING (url_key)"
-        only_pages = f"SELECT url_key FROM {told} AS a ANTI JOIN {first} AS b USING (url_key)"
-        visited = f"{only_pages} WHERE checked_at IS NOT NULL"
-        return {
-            "only_crawldb": _asked(connection, only_crawldb),
-            "only_pages": _asked(connection, only_pages),
-            "visited": _count(connection, visited),
-        }
+    connection = _engine()
+    first, second = (_rows(files, ("url_key",), where) for files in (crawldb, pages))
+    told = _rows(pages, ("url_key", "checked_at"), where)
+    only_crawldb = f"SELECT url_key FROM {first} AS a ANTI JOIN {second} AS b USING (url_key)"
+    only_pages = f"SELECT url_key FROM {told} AS a ANTI JOIN {first} AS b USING (url_key)"
+    visited = f"{only_pages} WHERE checked_at IS NOT NULL"
+    return {
+        "only_crawldb": _asked(connection, only_crawldb),
+        "only_pages": _asked(connection, only_pages),
+        "visited": _count(connection, visited),
+    }
 
 
-def places(pages: Layered, memory_mib: int) -> dict[str, int]:
+def places(pages: Layered) -> dict[str, int]:
     """How many pages have their last full answer in each segment."""
-    with _engine(memory_mib) as connection:
-        rows = _rows(pages, ("segment",))
-        query = f"SELECT segment, count(*) FROM {rows} WHERE segment IS NOT NULL GROUP BY segment"
-        return {str(name): int(count) for name, count in connection.execute(query).fetchall()}
+    connection = _engine()
+    rows = _rows(pages, ("segment",))
+    query = f"SELECT segment, count(*) FROM {rows} WHERE segment IS NOT NULL GROUP BY segment"
+    return {str(name): int(count) for name, count in connection.execute(query).fetchall()}
 
 
-def pages_of_segment(pages: Layered, fetched: list[str], segment: str, memory_mib: int) -> dict[str, Any]:
+def pages_of_segment(pages: Layered, fetched: list[str], segment: str) -> dict[str, Any]:
     """Pages whose answer is said to be in a segment where no row of it points at the same place.
 
     `emptied`: the row is there and names no place any more. `keys`: some of the others.
     """
-    with _engine(memory_mib) as connection:
-        name = segment.replace("'", "''")
-        claimed = _rows(pages, ("url_key", "warc_file", "warc_offset"), f"segment = '{name}' AND warc_file IS NOT NULL")
-        rows = f"(SELECT url_key, warc_file, warc_offset FROM {_parts(fetched)})"
-        query = (
-            f"SELECT p.url_key, f.url_key IS NOT NULL AND f.warc_file IS NULL AS emptied FROM {claimed} AS p "
-            f"LEFT JOIN {rows} AS f ON p.url_key = f.url_key "
-            "WHERE f.url_key IS NULL OR f.warc_file IS DISTINCT FROM p.warc_file "
-            "OR f.warc_offset IS DISTINCT FROM p.warc_offset"
-        )
-        emptied = _count(connection, f"SELECT * FROM ({query}) WHERE emptied")
-        wrong = f"SELECT url_key FROM ({query}) WHERE NOT emptied"
-        some = connection.execute(f"SELECT * FROM ({wrong}) ORDER BY 1 LIMIT {MOST_KEYS}").fetchall()
-        return {"emptied": emptied, "wrong": _count(connection, wrong), "keys": [str(row[0]) for row in some]}
+    connection = _engine()
+    name = segment.replace("'", "''")
+    claimed = _rows(pages, ("url_key", "warc_file", "warc_offset"), f"segment = '{name}' AND warc_file IS NOT NULL")
+    nothing = "SELECT '' AS url_key, '' AS warc_file, 0 AS warc_offset WHERE false"
+    rows = f"(SELECT url_key, warc_file, warc_offset FROM {_parts(fetched)})" if fetched else f"({nothing})"
+    query = (
+        f"SELECT p.url_key, f.url_key IS NOT NULL AND f.warc_file IS NULL AS emptied FROM {claimed} AS p "
+        f"LEFT JOIN {rows} AS f ON p.url_key = f.url_key "
+        "WHERE f.url_key IS NULL OR f.warc_file IS DISTINCT FROM p.warc_file "
+        "OR f.warc_offset IS DISTINCT FROM p.warc_offset"
+    )
+    emptied = _count(connection, f"SELECT * FROM ({query}) WHERE emptied")
+    wrong = f"SELECT url_key FROM ({query}) WHERE NOT emptied"
+    some = connection.execute(f"SELECT * FROM ({wrong}) ORDER BY 1 LIMIT {MOST_KEYS}").fetchall()
+    return {"emptied": emptied, "wrong": _count(connection, wrong), "keys": [str(row[0]) for row in some]}
 
 
 def offsets(fetched: list[str], warc_file: str) -> list[tuple[int, str]]:
     """Where the answers of a WARC file begin, in order, and which URL each is of."""
-    with _engine(256) as connection:
-        query = (
-            f"SELECT warc_offset, url FROM {_parts(fetched)} WHERE warc_file = ? AND warc_offset IS NOT NULL ORDER BY 1"
-        )
-        return [(int(offset), str(url)) for offset, url in connection.execute(query, [warc_file]).fetchall()]
+    if not fetched:
+        return []
+    connection = _engine()
+    query = f"SELECT warc_offset, url FROM {_parts(fetched)} WHERE warc_file = ? AND warc_offset IS NOT NULL ORDER BY 1"
+    return [(int(offset), str(url)) for offset, url in connection.execute(query, [warc_file]).fetchall()]
 
 
-def segment(files: dict[str, list[str]], memory_mib: int) -> dict[str, Any]:
+def segment(files: dict[str, list[str]]) -> dict[str, Any]:
     """What does not agree among the parts of one segment; only tables that are in `files` are asked."""
     found: dict[str, Any] = {}
-    with _engine(memory_mib) as connection:
-        for name, paths in files.items():
-            query = f"SELECT * FROM {_parts(paths)}" if paths else None
-            if query is not None:
-                connection.execute(f"CREATE TEMP VIEW {name} AS {query}")
-        here = {name for name, paths in files.items() if paths}
+    connection = _engine()
+    for name, paths in files.items():
+        query = f"SELECT * FROM {_parts(paths)}" if paths else None
+        if query is not None:
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
+    here = {name for name, paths in files.items() if paths}
+    if "fetchlist" in here:
+        found["listed_twice"] = _asked(connection, _twice("fetchlist"))
+        split = "SELECT host FROM fetchlist GROUP BY host HAVING count(DISTINCT part) > 1"
+        found["host_in_parts"] = _asked(connection, split)
+    if "fetched" in here:
+        found["fetched_twice"] = _asked(connection, _twice("fetched"))
+        files_of = "SELECT DISTINCT warc_file FROM fetched WHERE warc_file IS NOT NULL ORDER BY 1"
+        found["warc_files"] = [str(row[0]) for row in connection.execute(files_of).fetchall()]
         if "fetchlist" in here:
-            found["listed_twice"] = _asked(connection, _twice("fetchlist"))
-            split = "SELECT host FROM fetchlist GROUP BY host HAVING count(DISTINCT part) > 1"
-            found["host_in_parts"] = _asked(connection, split)
-        if "fetched" in here:
-            found["fetched_twice"] = _asked(connection, _twice("fetched"))
-            files_of = "SELECT DISTINCT warc_file FROM fetched WHERE warc_file IS NOT NULL ORDER BY 1"
-            found["warc_files"] = [str(row[0]) for row in connection.execute(files_of).fetchall()]
-            if "fetchlist" in here:
-                listed = "SELECT url_key FROM fetchlist"
-                strange = f"SELECT url_key FROM fetched WHERE hop_from IS NULL AND url_key NOT IN ({listed})"
-                found["not_listed"] = _asked(connection, strange)
-        if "fetched" in files and "parsed" in here:
-            found["parsed_twice"] = _asked(connection, _twice("parsed"))
-        if "fetched" in here:
-            parsed = "SELECT url_key FROM parsed" if "parsed" in here else "SELECT '' AS url_key WHERE false"
-            found["not_parsed"] = _asked(
-                connection,
-                "SELECT url_key FROM fetched WHERE outcome = 'success' AND warc_file IS NOT NULL "
-                f"AND url_key NOT IN ({parsed})",
-            )
-            for name, key in (("parsed", "url_key"), ("links", "from_key"), ("linked", "url_key")):
-                if name in here:
-                    strange = f"SELECT DISTINCT {key} FROM {name} WHERE {key} NOT IN (SELECT url_key FROM fetched)"
-                    found[f"{name}_of_nothing"] = _asked(connection, strange)
-        if "links" in here:
-            twice = "SELECT from_key FROM links GROUP BY from_key, position, kind HAVING count(*) > 1"
-            found["links_twice"] = _asked(connection, twice)
+            listed = "SELECT url_key FROM fetchlist"
+            strange = f"SELECT url_key FROM fetched WHERE hop_from IS NULL AND url_key NOT IN ({listed})"
+            found["not_listed"] = _asked(connection, strange)
+    if "fetched" in files and "parsed" in here:
+        found["parsed_twice"] = _asked(connection, _twice("parsed"))
+    if "fetched" in here:
+        parsed = "SELECT url_key FROM parsed" if "parsed" in here else "SELECT '' AS url_key WHERE false"
+        found["not_parsed"] = _asked(
+            connection,
+            "SELECT url_key FROM fetched WHERE outcome = 'success' AND warc_file IS NOT NULL "
+            f"AND url_key NOT IN ({parsed})",
+        )
+        for name, key in (("parsed", "url_key"), ("links", "from_key"), ("linked", "url_key")):
+            if name in here:
+                strange = f"SELECT DISTINCT {key} FROM {name} WHERE {key} NOT IN (SELECT url_key FROM fetched)"
+                found[f"{name}_of_nothing"] = _asked(connection, strange)
+    if "links" in here:
+        twice = "SELECT from_key FROM links GROUP BY from_key, position, kind HAVING count(*) > 1"
+        found["links_twice"] = _asked(connection, twice)
     return found
 
 

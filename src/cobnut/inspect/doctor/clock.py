@@ -11,14 +11,19 @@ from pathlib import Path
 from cobnut.inspect.doctor.visit import CLOCK_SLACK_MS, Visit
 from cobnut.storage.layout import MOST_CLOCK_STEP_S, seconds_of
 
-_REMEDY = "set the clock right (`date -u` shows it); where it is right now, wait until then"
+REMEDY = (
+    "set the clock right (`date -u` shows it); if it was wrong when this was written, go back to before with "
+    "`rollback` or a backup"
+)
+
+
+CONSEQUENCE = "times in the crawl are not to be relied on: what is due, and which version is newer"
 
 
 def check_time(visit: Visit, what: str, where: Path, at_ms: int) -> None:
     """Something that is said to have happened later than now."""
     if at_ms > visit.now_ms + CLOCK_SLACK_MS:
-        consequence = "times in the crawl are not to be relied on: what is due, and which version is newer"
-        visit.find("clock", f"{what} at {_shown(at_ms)}, which is in the future", where, consequence, _REMEDY)
+        visit.find("clock", f"{what} at {_shown(at_ms)}, which is in the future", where, CONSEQUENCE, REMEDY)
 
 
 def check_segment_names(visit: Visit, names: list[str]) -> None:
@@ -27,7 +32,7 @@ def check_segment_names(visit: Visit, names: list[str]) -> None:
     if seconds_of(newest) * 1000 > visit.now_ms + MOST_CLOCK_STEP_S * 1000:
         visit.find(
             "clock", f"the clock stands before the newest segment ({newest})", visit.crawl.segments_path / newest,
-            "`cobnut generate` makes no segment before that time", _REMEDY,
+            "`cobnut generate` makes no segment before that time", REMEDY,
         )  # fmt: skip
 
 

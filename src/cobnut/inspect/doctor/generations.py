@@ -28,6 +28,7 @@ LOST = {
     "linkdb": "no anchors, and no ranks from links of removed segments",
     "ranks": "no link ranks",
     "duplicates": "the index cannot be merged",
+    "orphans": "the index cannot be merged",
 }
 """What does not work without a table."""
 
@@ -41,7 +42,7 @@ def check_table(visit: Visit, table: Table) -> None:
     try:
         number = store.current_number()
     except CobnutError as error:
-        text, mends = go_to_newest(store, store.numbers())
+        text, mends = _without_current(visit, table, store, store.numbers())
         visit.find("current", error.what, store.path / CURRENT, f"{table.name}: {LOST[table.name]}", text, *mends)
         return
     if number is None:
@@ -52,7 +53,8 @@ def check_table(visit: Visit, table: Table) -> None:
     visit.is_written[table.name] = True
     folder = folder_of(store, number)
     if not folder.is_dir():
-        text, mends = go_to_newest(store, [n for n in store.numbers() if n < number] or store.numbers())
+        numbers = [n for n in store.numbers() if n < number] or store.numbers()
+        text, mends = _without_current(visit, table, store, numbers)
         what = f"CURRENT names {folder.name}, which is missing"
         visit.find("current", what, store.path / CURRENT, f"{table.name}: {LOST[table.name]}", text, *mends)
         return
@@ -122,6 +124,17 @@ def _note_unrecorded(visit: Visit, store: GenerationStore, number: int) -> None:
         store.path / CURRENT, "none: the generation is whole, and is used", "none is needed",
         Mend("current", str(store.path), folder_of(store, number).name),
     )  # fmt: skip
+
+
+def _without_current(
+    visit: Visit, table: Table, store: GenerationStore, numbers: list[int]
+) -> tuple[str, tuple[Mend, ...]]:
+    """What helps when CURRENT says nothing sensible: what is made again is removed, the others go to what is whole."""
+    helped = for_table(visit.crawl, table.name)
+    if helped.mends:
+        return helped.text, helped.mends
+    text, mends = go_to_newest(store, numbers)
+    return (text, mends) if mends else (helped.text, ())
 
 
 def go_to_newest(store: GenerationStore, numbers: list[int]) -> tuple[str, tuple[Mend, ...]]:

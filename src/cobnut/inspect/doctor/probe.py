@@ -16,6 +16,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 from types import TracebackType
 from typing import IO, Any
 
@@ -31,6 +32,9 @@ QUESTIONS = {
 }
 """Name of each question: the module and the function that answer it."""
 
+scratch: str | None = None
+"""In the child: a folder for what does not fit in memory."""
+
 PATIENCE_S = 3_600.0
 _LONGEST_ANSWER = 256 << 20
 
@@ -45,6 +49,7 @@ class Probe:
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._child: subprocess.Popen[bytes] | None = None
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def ask(self, question: str, **arguments: Any) -> Any:
         """The answer; `Broken` when the child ended over it, took too long, or could not make sense of the bytes."""
@@ -82,8 +87,10 @@ class Probe:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.close()
+        self._scratch = tempfile.TemporaryDirectory(prefix="cobnut-doctor-", ignore_cleanup_errors=True)
         self._child = subprocess.Popen(
-            [sys.executable, "-c", "from cobnut.inspect.doctor.probe import serve; serve()"],
+            [sys.executable, "-c", "import sys; from cobnut.inspect.doctor.probe import serve; serve(sys.argv[1])",
+             self._scratch.name],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )  # fmt: skip
@@ -107,6 +114,9 @@ class Probe:
             child.kill()
             child.wait()
             _close_pipes(child)
+        if self._scratch is not None:
+            self._scratch.cleanup()
+            self._scratch = None
 
     def __enter__(self) -> Probe:
         return self
@@ -124,10 +134,12 @@ def _close_pipes(child: subprocess.Popen[bytes]) -> None:
                 stream.close()
 
 
-def serve() -> None:
+def serve(folder: str) -> None:
     """The child: answers questions until its parent goes."""
     import importlib
 
+    global scratch
+    scratch = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # whatever a library prints is no answer
@@ -142,6 +154,8 @@ def serve() -> None:
             value = {"failed": "it asks for more memory than there is"}
         except BaseException as error:  # engines break off with exceptions of their own, which are no `Exception`
             value = {"failed": _first_line(error)}
+            if module == "asked_relations":
+                importlib.import_module(f"cobnut.inspect.doctor.{module}").begin_anew()
         answers.write(json.dumps(value, ensure_ascii=True).encode() + b"\n")
 
 

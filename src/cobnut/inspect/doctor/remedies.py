@@ -13,13 +13,14 @@ from pathlib import Path
 
 import msgspec
 
+from cobnut.errors import DataError
 from cobnut.inspect.doctor.finding import Mend
 from cobnut.inspect.doctor.manifests import TableManifest, is_whole, read_manifest
 from cobnut.records import catalogue as tables
 from cobnut.storage.generations import GenerationStore
 from cobnut.storage.layout import CrawlFolder
 
-MADE_AGAIN = {tables.RANKS.name: "rank", tables.DUPLICATES.name: "dedup"}
+MADE_AGAIN = {tables.RANKS.name: "rank", tables.DUPLICATES.name: "dedup", tables.ORPHANS.name: "invertlinks"}
 """Tables that one command makes anew from what else there is."""
 
 LEARNED_AGAIN = (tables.ROBOTS.name, tables.HOSTDB.name)
@@ -94,7 +95,10 @@ def _way_back(crawl: CrawlFolder, name: str, former: Path) -> str:
 
 def whole_former(store: GenerationStore) -> int | None:
     """The generation that a rollback would make current, if it is whole."""
-    number = store.current_number()
+    try:
+        number = store.current_number()
+    except DataError:
+        return None
     former = None if number is None else store.previous(number)
     return former if former is not None and is_whole(folder_of(store, former)) else None
 

@@ -31,10 +31,13 @@ def repair(crawl: CrawlFolder, findings: list[Finding]) -> list[Finding]:
         for finding in findings:
             if not finding.mends:
                 continue
-            for mend in finding.mends:
-                if mend not in seen:
-                    seen.add(mend)
-                    _do(crawl, mend)
+            try:
+                for mend in finding.mends:
+                    if mend not in seen:
+                        _do(crawl, mend)
+                        seen.add(mend)
+            except MachineError:
+                continue  # the finding stays, and says what helps
             done.append(msgspec.structs.replace(finding, repaired=True))
     return done
 
@@ -47,6 +50,8 @@ def _do(crawl: CrawlFolder, mend: Mend) -> None:
                 _remove(one)
         elif mend.doing == "current":
             with WriterLock(path / LOCK, path.name, crawl.lock_wait_s):
+                if (path / CURRENT).is_dir():
+                    remove_tree(path / CURRENT)
                 write_atomic(path / CURRENT, f"{mend.value}\n".encode())
         elif mend.doing == "state":
             _write_state(SegmentFolder(path), mend.value)

@@ -18,8 +18,8 @@ from cobnut.inspect.doctor.finding import Mend, counted
 from cobnut.inspect.doctor.leftovers import busy_with
 from cobnut.inspect.doctor.probe import Broken
 from cobnut.inspect.doctor.remedies import cobnut, for_segment, remove
-from cobnut.inspect.doctor.tables import layered, told
-from cobnut.inspect.doctor.visit import CLOCK_SLACK_MS, MEMORY_MIB, Visit
+from cobnut.inspect.doctor.tables import layered, tell_future, told
+from cobnut.inspect.doctor.visit import CLOCK_SLACK_MS, Visit
 from cobnut.records import catalogue
 from cobnut.storage.layout import FETCHED, GENERATED, PARSED, STATE_FILE, SegmentFolder
 
@@ -95,6 +95,7 @@ def _check_part(visit: Visit, looked: Looked, table: str, path: Path) -> None:
             return
         answer = {"rows": 0, "schema": [], "faults": {}, "broken": str(error)}
     visit.checked.rows += answer["rows"]
+    tell_future(visit, f"{table} of segment {looked.segment.name}", path, answer)
     faults = told(answer, None)
     if not faults:
         looked.parts.setdefault(table, []).append(str(path))
@@ -133,7 +134,7 @@ def _agree(visit: Visit, looked: Looked) -> None:
     answer: dict[str, Any] = {}
     if not looked.is_busy or files.get("fetched"):
         try:
-            answer = visit.probe.ask("segment", files=files, memory_mib=MEMORY_MIB)
+            answer = visit.probe.ask("segment", files=files)
         except Broken as error:
             if all(Path(path).exists() for paths in files.values() for path in paths):
                 visit.find("segment", f"the parts of segment {segment.name} cannot be compared ({error})", segment.path,
@@ -219,9 +220,7 @@ def check_applied(visit: Visit, all_looked: list[Looked]) -> None:
     counts: dict[str, int] = {}
     for partition in range(partitions):
         try:
-            found = visit.probe.ask(
-                "places", pages=layered(visit, "pages", partition, partitions), memory_mib=MEMORY_MIB
-            )
+            found = visit.probe.ask("places", pages=layered(visit, "pages", partition, partitions))
         except Broken:
             return
         for name, count in found.items():
@@ -255,7 +254,7 @@ def _check_places(visit: Visit, looked: Looked) -> None:
         try:
             answer = visit.probe.ask(
                 "pages", pages=layered(visit, "pages", partition, partitions), fetched=looked.parts.get("fetched", []),
-                segment=looked.segment.name, memory_mib=MEMORY_MIB,
+                segment=looked.segment.name,
             )  # fmt: skip
         except Broken:
             return

@@ -8,10 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cobnut.inspect.doctor.clock import CONSEQUENCE, REMEDY
+from cobnut.inspect.doctor.finding import counted
 from cobnut.inspect.doctor.generations import LOST
 from cobnut.inspect.doctor.probe import Broken
 from cobnut.inspect.doctor.remedies import Help, for_table
 from cobnut.inspect.doctor.visit import CLOCK_SLACK_MS, Visit
+from cobnut.inspect.show import iso_time
 from cobnut.records import catalogue
 from cobnut.records.columns import Table
 
@@ -25,16 +28,18 @@ FAULTS = {
     "null": ("values are missing where there must be one", "stages fail over them"),
     "word": ("values are none of the known ones", "they are taken for something else, or left out"),
     "negative": ("times and numbers are below zero", "pages are due never or always"),
-    "future": ("times are in the future", "what is due, and which version is newer, is not to be relied on"),
 }
 """Name of each fault of rows: what is so, and what it means."""
+
+
+FUTURE = "future"
 
 
 def check_rows(visit: Visit, table: Table) -> None:
     """The rows of a sound table, file by file."""
     generation, manifest = visit.sound[table.name]
     helped: Help | None = None
-    before = len(visit.diagnosis.findings)
+    before = _faults(visit)
     for entry in manifest["files"]:
         path = generation.path / entry["name"]
         visit.say(f"{table.name}: {path.name}")
@@ -47,15 +52,20 @@ def check_rows(visit: Visit, table: Table) -> None:
         except Broken as error:
             answer = {"rows": entry["rows"], "schema": [], "faults": {}, "broken": str(error)}
         visit.checked.rows += answer["rows"]
-        faults = told(answer, entry["rows"])
-        for fault, consequence in faults:
+        tell_future(visit, table.name, path, answer)
+        for fault, consequence in told(answer, entry["rows"]):
             helped = helped or for_table(visit.crawl, table.name)
             visit.find("rows", f"{table.name}: {fault}", path, consequence, helped.text, *helped.mends)
-    if len(visit.diagnosis.findings) == before:
+    if _faults(visit) == before:
         _check_replaced(visit, table)
-    if len(visit.diagnosis.findings) > before:
+    if _faults(visit) > before:
         generation.close()
         del visit.sound[table.name]
+
+
+def _faults(visit: Visit) -> int:
+    """Findings so far that make a table no basis for further questions; a wrong clock does not."""
+    return sum(finding.check != "clock" for finding in visit.diagnosis.findings)
 
 
 def told(answer: dict[str, Any], rows: int | None) -> list[tuple[str, str]]:
@@ -69,11 +79,22 @@ def told(answer: dict[str, Any], rows: int | None) -> list[tuple[str, str]]:
         found.append((f"{answer['rows']:,} rows where the manifest has {rows:,}", "some of what was known is lost"))
     for name, (count, example) in answer["faults"].items():
         kind, _, column = name.partition(":")
+        if kind == FUTURE:
+            continue
         what, consequence = FAULTS[kind]
         of = f" of {column}" if column else ""
         first = f" (first: {example})" if example else ""
         found.append((f"{count:,}{of}: {what}{first}", consequence))
     return found
+
+
+def tell_future(visit: Visit, of: str, path: Path, answer: dict[str, Any]) -> None:
+    """Times in the future are no fault of the table, but of a clock."""
+    for name, (count, latest) in answer["faults"].items():
+        kind, _, column = name.partition(":")
+        if kind == FUTURE:
+            what = f"{of}: {counted(count, 'row')} with {column} in the future ({iso_time(int(latest))})"
+            visit.find("clock", what, path, CONSEQUENCE, REMEDY)
 
 
 def _check_replaced(visit: Visit, table: Table) -> None:

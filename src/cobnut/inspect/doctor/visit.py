@@ -19,8 +19,6 @@ from cobnut.storage.layout import CrawlFolder
 CLOCK_SLACK_MS = 600_000
 """Clocks of machines that share a disk may differ by that much."""
 
-MEMORY_MIB = 512
-
 
 class Sound(dict[str, Any]):
     """The manifest of a table's current version, all of whose files are whole."""
