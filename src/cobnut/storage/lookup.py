@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 4_096
 WIDE_BATCH_ROWS = 65_536
+MANY = 1_000
 
 
 class Found(NamedTuple):
@@ -184,7 +185,8 @@ def _rows(file: pq.ParquetFile, group: int, hits: list[int], names: tuple[str, .
 
     waiting = list(reversed(hits))
     start = 0
-    for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=False):
+    size = BATCH_ROWS if len(hits) < MANY else WIDE_BATCH_ROWS
+    for batch in file.iter_batches(size, row_groups=[group], columns=list(names), use_threads=False):
         taken = []
         while waiting and waiting[-1] < start + batch.num_rows:
             taken.append(waiting.pop() - start)
