@@ -78,6 +78,8 @@ def test_export_is_valid_for_another_reader(crawled: Path, tmp_path: Path) -> No
     assert kinds[0] == WarcRecordType.warcinfo
     assert len(urls) == len(set(urls)) == done["records"]
     cobnut("export", "warc", crawled, out, "--prefix", "my", expect=2)
+    cobnut("export", "warc", crawled, crawled / "segments", expect=2)
+    cobnut("export", "warc", crawled, out / "my-00000.warc.gz", expect=2)
     assert sorted(p.name for p in out.iterdir()) == ["my-00000.warc.gz"]
 
 
@@ -94,6 +96,8 @@ def test_index_of_a_crawl_leads_into_its_files(crawled: Path, tmp_path: Path) ->
             file.seek(int(entry["offset"]))
             assert next(iter(ArchiveIterator(file))).headers["WARC-Target-URI"] == entry["url"]
     assert cobnut("cdx", crawled).stdout.encode().splitlines() == lines
+    assert cobnut("cdx", crawled, crawled).stdout.encode().splitlines() == lines
+    assert "no such folder" in cobnut("cdx", crawled, "--output", tmp_path / "no" / "index.cdxj", expect=2).stderr
 
 
 def test_what_is_forgotten_does_not_go_out_nor_come_in(crawled: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Search a crawl, or an index folder."),
     "serve": ("serve", "Serve the search page."),
     "publish": ("publish", "Copy the index to where it is searched, and replace it there in one go."),
-    "why": ("why", "Tell all that is known of one URL."),
+    "why": ("why", "Tell all that is known of one URL, or of a host."),
     "check": ("check", "Ask what would be made of one URL, robots.txt, page, query, sitemap or host."),
     "read": ("read", "Look into a table, a segment or the index."),
     "dump": ("dump", "Write a whole table as JSON lines, CSV or Parquet."),
@@ -117,6 +117,7 @@ def cli(ctx: click.Context) -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Runs one command line; its exit code. The entry point of the program."""
     words = sys.argv[1:] if args is None else list(args)
+    _stand_in_for_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a page's characters must not end a command
@@ -150,6 +151,17 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _internal(error)
     return result if isinstance(result, int) else 0
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Started with `>&-`, there is no stream: what is written goes nowhere, and no file of ours gets its number."""
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def usage_line(error: click.UsageError) -> str:

@@ -206,6 +206,8 @@ class _engine_errors:
         if value is None or not isinstance(value, self._duckdb.Error):
             return
         line = str(value).splitlines()[0][:300]
+        if "KeyboardInterrupt" in line:  # raised within a function of ours that the engine called
+            raise KeyboardInterrupt from value
         if isinstance(value, (self._duckdb.OutOfMemoryException,)):
             raise MachineError(f"{self._step} ran out of memory ({line})", remedy="raise storage.memory_mib") from value
         if isinstance(value, self._duckdb.IOException) and "No space left" in str(value):

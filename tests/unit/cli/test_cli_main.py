@@ -148,6 +148,17 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
     assert error == b""
 
 
+def test_a_program_without_standard_output_works_all_the_same(tmp_path: Path) -> None:
+    program = f"{sys.executable} -m cobnut.cli.main"
+    for line, code in (
+        (f"{program} config show >&-", 0), (f"{program} create {tmp_path}/new <&- >&- 2>&-", 0),
+        (f"{program} read crawldb nowhere >&-", 2),
+    ):  # fmt: skip
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (code, int(code != 0)), done.stderr
+    assert (tmp_path / "new/cobnut.toml").read_text().startswith("#")
+
+
 def test_a_fault_of_ours_is_one_line_and_exit_70() -> None:
     code = (
         "import sys\nimport click\nfrom cobnut.cli import main as m\n"

@@ -262,6 +262,10 @@ def test_a_folder_that_is_not_empty_is_refused(crawl: CrawlFolder, tmp_path: Pat
     assert (tmp_path / "out/mine").read_text() == "precious"
     with pytest.raises(InputError, match="lies in the crawl"):
         export(crawl, crawl.path / "export")
+    (tmp_path / "link").symlink_to(crawl.path)
+    for way in ("link/export", "link/../crawl/export"):
+        with pytest.raises(InputError, match="lies in the crawl"):
+            export(crawl, tmp_path / way)
     (tmp_path / "empty").mkdir()
     assert export(crawl, tmp_path / "empty").segments == 1
 

@@ -28,7 +28,8 @@ def command(paths: tuple[Path, ...], output: Path | None) -> int:
     from cobnut.interop.warc.cdx import CdxReport, in_order, lines_of
 
     report = CdxReport()
-    archives = [archive for path in paths for archive in _archives(path)]
+    found = {archive[0].resolve(): archive for path in reversed(paths) for archive in reversed([*_archives(path)])}
+    archives = list(reversed(found.values()))  # one that is named twice stands in the index once
 
     def lines() -> Iterator[bytes]:
         for path, name, refuses, own in archives:
@@ -81,6 +82,8 @@ def _archives(path: Path) -> Iterator[tuple[Path, str, Callable[[str], bool], bo
 def _write(output: Path, lines: Iterator[bytes]) -> None:
     if output.is_dir():
         raise InputError("a folder is in the way", where=str(output), remedy="name a file")
+    if not output.absolute().parent.is_dir():
+        raise InputError("no such folder", where=str(output.parent), remedy="make it first")
     draft = output.with_name(temporary_name(output.name))
     try:
         with io_errors(output, "write"), open(draft, "wb") as file:

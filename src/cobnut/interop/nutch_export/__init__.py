@@ -44,7 +44,7 @@ def export_nutch(
     with io_errors(out, "export"):
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise InputError("the target is not empty", where=str(out), remedy="name a new folder")
-    if out.absolute().is_relative_to(crawl.path.absolute()):
+    if out.resolve().is_relative_to(crawl.path.resolve()):
         raise InputError("the target lies in the crawl", where=str(out), remedy="name a folder elsewhere")
     out = out.absolute()
     draft, scratch = (out.with_name(temporary_name(name)) for name in (out.name, f"{out.name}-{_SCRATCH}"))

@@ -90,6 +90,9 @@ class Source:
             session.close()
 
     def _prepare(self, session: Session, needs: Iterable[Table], segment: SegmentFolder | None) -> None:
+        # The engine would import it, and take Ctrl-C while it does for "not installed".
+        import numpy  # noqa: F401
+
         connection = session.connection
         more: Any = {"null_handling": "special", "type": "arrow"}
         connection.create_function("url_of", _urls_of, ["VARCHAR"], "VARCHAR", **more)

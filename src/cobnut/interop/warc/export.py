@@ -55,6 +55,10 @@ def export_warc(
     max_bytes: int,
 ) -> ExportReport:  # fmt: skip
     """Writes the answers that these segments hold into `target` as PREFIX-00000.warc.gz and so on."""
+    if target.resolve().is_relative_to(crawl.path.resolve()):
+        raise InputError("the target lies in the crawl", where=str(target), remedy="name a folder elsewhere")
+    if target.exists() and not target.is_dir():
+        raise InputError("a file is in the way", where=str(target), remedy="name a folder")
     segments = [s for s in segments if s.state() != GENERATED]
     report = ExportReport([])
     fates = _fates(crawl, segments, all_versions, report)
