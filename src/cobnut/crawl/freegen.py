@@ -30,7 +30,7 @@ from cobnut.crawl.fetchlists import parts_by_host
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.frontier.admission import scope_of
 from cobnut.frontier.forgotten import forgotten_of
-from cobnut.frontier.scoring import InjectedScore
+from cobnut.frontier.scoring import InjectedScore, told
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.stages.inject import MOST_SHOWN, parse_line
@@ -105,7 +105,7 @@ def _read(
     crawl: CrawlFolder, settings: Settings, lines: Iterable[str], filters: bool | None, report: StepReport
 ) -> dict[str, Listed]:
     """The pages of the list by key, in the order of the list; the report counts what is left out."""
-    forms, score_of = compile_forms(settings.urls.normalizers), InjectedScore(settings.scoring.rules)
+    forms, score_of = compile_forms(settings.urls.normalizers), InjectedScore(settings.scoring)
     names = () if filters is False else settings.urls.filters
     if not filters:
         names = tuple(name for name in names if name != "scope")
@@ -138,8 +138,7 @@ def _read(
         if known is None or (page.given, page.score) > (known.given, known.score):
             pages[found.key] = page
     report.details["rejected"] = rejected
-    for name, count in score_of.failures.items():
-        report.messages.append(f"scoring rule {name} failed on {count} URLs, which keep their score")
+    report.messages += told(score_of.failures, "URLs, which keep their score")
     return pages
 
 

@@ -14,10 +14,12 @@ from cobnut.crawl.applied import applied_segments
 from cobnut.crawl.condition import STEP, Narrowed, narrowed
 from cobnut.crawl.fetchlists import Chosen, Gathered
 from cobnut.crawl.reports import StepReport, reporting
+from cobnut.crawl.scored import ordered
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.errors import InputError, MachineError
 from cobnut.frontier.admission import scope_of
 from cobnut.frontier.forgotten import key_test, taken_back
+from cobnut.frontier.scoring import SortValue, told
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import STATUSES
@@ -127,6 +129,7 @@ def _choose(
         session.drop("candidates")
 
     scope = scope_of(crawl, settings)
+    sort_value = SortValue(settings.scoring, settings.crawl.depth)
     given = {
         "statuses": pa.table({"status": pa.array(list(statuses), pa.string())}),
         "matching": pa.table({"url_key": pa.array([], pa.string())}),
@@ -135,7 +138,7 @@ def _choose(
         outcome = LocalEngine(settings).run(
             Run(
                 crawl,
-                generate_stage.STAGE if meant is None else meant.stage,
+                ordered(generate_stage.STAGE if meant is None else meant.stage, sort_value),
                 given=given if meant is None else given | meant.typed,
                 files={"waiting": _waiting(crawl)},
                 params=params,
@@ -147,6 +150,7 @@ def _choose(
         )
     except MachineError as error:
         raise _unfit(error) or error from error
+    report.messages += told(sort_value.failures, "pages, which keep their place in the order")
     _tell_held(report, outcome.collected.pop("held"))
     chosen = gathered.chosen()
     for limit, pages in gathered.beyond.items():

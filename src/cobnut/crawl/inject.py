@@ -12,7 +12,7 @@ from cobnut.config.sections import Settings
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.frontier.forgotten import forgotten_of
-from cobnut.frontier.scoring import InjectedScore
+from cobnut.frontier.scoring import InjectedScore, told
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import pa_schema
@@ -46,7 +46,7 @@ def inject(
     schema = pa_schema(inject_stage.LINES)
     numbered = list(enumerate(lines, 1))
     table = pa.table([pa.array([n for n, _ in numbered]), pa.array([t for _, t in numbered])], schema=schema)
-    score = InjectedScore(settings.scoring.rules)
+    score = InjectedScore(settings.scoring)
     # a seed is in scope by being one: only the other rules are asked
     seed_filters = tuple(name for name in settings.urls.filters if name != "scope")
     context = inject_stage.InjectContext(
@@ -59,8 +59,8 @@ def inject(
 
     def look(session: Session) -> None:
         seen["lines"] = session.count("read")
-        told = "(SELECT * FROM read WHERE rule IS NOT NULL OR note IS NOT NULL ORDER BY line_no)"
-        seen["told"] = session.table(told, inject_stage.READ)
+        rows = "(SELECT * FROM read WHERE rule IS NOT NULL OR note IS NOT NULL ORDER BY line_no)"
+        seen["told"] = session.table(rows, inject_stage.READ)
 
     def note_counts(session: Session, partition: int, of: int) -> None:
         seen["merged"] += session.count("known")
@@ -89,8 +89,8 @@ def inject(
                 on_whole=look,
             )
         )
-        told = seen["told"].to_pylist()
-        rejected = [r for r in told if r["rule"] is not None]
+        noted = seen["told"].to_pylist()
+        rejected = [r for r in noted if r["rule"] is not None]
         report.counts = {
             "lines": seen["lines"],
             "urls": seen["urls"],
@@ -106,11 +106,10 @@ def inject(
                 {"line": r["line_no"], "url": r["requested"][: inject_stage.MOST_SHOWN], "rule": r["rule"]}
                 for r in rejected[:MOST_LISTED]
             ],
-            "notes": [{"line": r["line_no"], "note": r["note"]} for r in told if r["note"]][:MOST_LISTED],
+            "notes": [{"line": r["line_no"], "note": r["note"]} for r in noted if r["note"]][:MOST_LISTED],
         }
         report.messages = outcome.messages
-        for name, count in score.failures.items():
-            report.messages.append(f"scoring rule {name} failed on {count} seeds, which keep their score")
+        report.messages += told(score.failures, "seeds, which keep their score")
     return report
 
 

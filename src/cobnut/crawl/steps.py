@@ -20,6 +20,7 @@ from cobnut.crawl.linkage import invertlinks, rank, updatesegs
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.crawl.updatedb import updatedb
 from cobnut.errors import InputError
+from cobnut.frontier.scoring import told
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.storage.layout import FETCHED, GENERATED, CrawlFolder, SegmentFolder
@@ -142,6 +143,7 @@ def parse(
         }  # fmt: skip
         report.left_out = dict(done.reasons)
         report.details = {"flags": dict(done.flags)}
+        report.messages = told(done.score_failures, "pages, whose links pass on what they passed without it")
         if pool is not None:  # its processes live on: their time is not yet among the ended children's
             report.cpu_s += done.cpu_ms / 1000
     return report
@@ -168,6 +170,7 @@ def index(
             "segments": len(done.segments),
             "unchanged": sum(s.unchanged for s in done.segments),
         }
+        report.messages = list(done.messages)
         for one in done.segments:
             for reason, count in one.left_out.items():
                 report.left_out[reason] = report.left_out.get(reason, 0) + count

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments, pending_segments, segment_digest
 from cobnut.crawl.reports import StepReport, reporting
+from cobnut.crawl.scored import rescored
 from cobnut.engines.local import LocalEngine, Run, Session
 from cobnut.errors import DataError, InputError
 from cobnut.frontier.admission import refusal
+from cobnut.frontier.scoring import UpdatedScore, told
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import pa_schema
@@ -76,6 +78,7 @@ def _update_one(
             remedy="segments are applied in name order: remove it, its URLs are fetched again in a later round",
         )
     digest = segment_digest(segment)
+    rescore = UpdatedScore(settings.scoring)
     refused: dict[str, int] = {}
 
     def count_rules(session: Session, partition: int, of: int) -> None:
@@ -91,7 +94,7 @@ def _update_one(
     outcome = LocalEngine(settings).run(
         Run(
             crawl,
-            updatedb_stage.STAGE,
+            rescored(updatedb_stage.STAGE, rescore),
             segments=[segment],
             given={
                 "refetched": pa.table({"url_key": pa.array(_refetched(segment), pa.string())}),
@@ -129,6 +132,7 @@ def _update_one(
     report.counts["crawldb"] = rows
     _add(report.left_out, refused)
     report.messages += outcome.messages
+    report.messages += told(rescore.failures, "pages, which keep their score")
 
 
 def _paces(settings: Settings) -> pa.Table:

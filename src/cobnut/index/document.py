@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a page, as the index stage makes it. Times are ms UTC, scores and ranks millionths.
 
+    `boost` lifts the page in results: what it adds is its logarithm, so that 1.0 adds nothing.
     `anchors` are (words of the link, url_key of the page it stands on), best sources first. `main_text` is the text
     without navigation, where it could be told apart; snippets are cut from it.
     """
@@ -50,6 +51,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     warc_offset: int | None = None
     noarchive: bool = False
     shown_url: str | None = None
+    boost: int = 1_000_000
 
 
 class StoredDocument(msgspec.Struct, frozen=True, array_like=True):

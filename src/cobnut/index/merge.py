@@ -101,7 +101,7 @@ def link_segments(target: Path, sources: Iterable[Path]) -> None:
     managed = set(msgspec.json.decode((target / ".managed.json").read_bytes()))
     for source in sources:
         theirs = read_meta(source)
-        if theirs.get("schema") != meta.get("schema"):
+        if not _has_fields_of(meta.get("schema"), theirs.get("schema")):
             raise DataError("the index has other fields", where=str(source), remedy=remedy(source))
         meta["opstamp"] = max(meta.get("opstamp", 0), theirs.get("opstamp", 0))
         for segment in theirs["segments"]:
@@ -117,6 +117,13 @@ def link_segments(target: Path, sources: Iterable[Path]) -> None:
             meta["segments"].append({**segment, "segment_id": str(fresh)})
     write_atomic(target / ".managed.json", msgspec.json.encode(sorted(managed)))
     write_atomic(target / "meta.json", msgspec.json.encode(meta))
+
+
+def _has_fields_of(ours: Any, theirs: Any) -> bool:
+    """Whether an index's fields are ours, or ours without those that came later."""
+    if not isinstance(ours, list) or not isinstance(theirs, list):
+        return False
+    return theirs == ours[: len(theirs)] and len(ours) - len(theirs) <= len(cut.LATER_FIELDS)
 
 
 def _reduce(source: Source, folder: Path) -> None:

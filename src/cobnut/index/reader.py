@@ -25,6 +25,7 @@ from cobnut.index.clauses import Candidate, Clause, FieldWeights, IndexQuery
 from cobnut.index.damage import damage, damaged_file, fault, is_panic, remedy
 from cobnut.index.document import StoredDocument, decode
 from cobnut.index.manifest import IndexManifest, read_manifest
+from cobnut.index.writer import read_meta
 
 _LONGEST_ROW = 12  # words that are looked for in a row
 _PHRASE_FIELDS = ("title", "headings", "body", "anchors", "url")
@@ -56,6 +57,7 @@ class IndexReader:
             index = cut.register(tantivy.Index.open(str(folder if self._links is None else self._links.name)))
             index.config_reader("manual")
             self._searcher = index.searcher()
+            self._lacks = frozenset(cut.LATER_FIELDS) - _fields(folder)
         self._schema = index.schema
 
     @contextmanager
@@ -125,6 +127,12 @@ class IndexReader:
         places = [tantivy.DocAddress(*candidate.place) for candidate in candidates]
         with self._guard():
             return [self._searcher.fast_field_values(name, places) for name in names]
+
+    def boosts(self, candidates: Sequence[Candidate]) -> list[int | None]:
+        """The boosts of some candidates in millionths; None where a document has none."""
+        if "boost" in self._lacks:
+            return [None] * len(candidates)
+        return list(self.numbers(("boost",), candidates)[0])
 
     def document(self, place: tuple[int, int]) -> StoredDocument:
         """The stored document at a place."""
@@ -221,6 +229,11 @@ class IndexReader:
                 query = make(field)
                 queries.append(query if weight == 1.0 else Query.boost_query(query, weight))
         return Query.disjunction_max_query(queries, weights.tie)
+
+
+def _fields(folder: Path) -> set[str]:
+    """The names of an index's fields."""
+    return {field["name"] for field in read_meta(folder)["schema"]}
 
 
 def _may_lock(folder: Path) -> bool:

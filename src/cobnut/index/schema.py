@@ -33,6 +33,10 @@ FAST_FIELDS = (
     "body_words",
 )
 
+LATER_FIELDS = ("boost",)
+"""Fast fields that came later. A document may lack them, and so may a whole index: in the schema they stand behind all
+others, so that the numbers of those stay, and an index without them can be read and merged as it is."""
+
 _ANALYZER = "web"
 _MAX_TOKEN_BYTES = 80
 _DESCRIPTION = (
@@ -79,7 +83,10 @@ def schema() -> tantivy.Schema:
         builder = builder.add_text_field(name, tokenizer_name=_ANALYZER)
     for name in FAST_FIELDS:
         builder = builder.add_integer_field(name, fast=True)
-    return builder.add_bytes_field("blob", stored=True).build()
+    builder = builder.add_bytes_field("blob", stored=True)
+    for name in LATER_FIELDS:
+        builder = builder.add_integer_field(name, fast=True)
+    return builder.build()
 
 
 def register(index: tantivy.Index) -> tantivy.Index:

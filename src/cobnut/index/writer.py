@@ -154,6 +154,8 @@ def _values(document: Document, settings: IndexSettings) -> dict[str, Any]:
         "body_words": body.count(" ") + 1 if body else 0,
         "blob": encode(stored(document, settings)),
     }
+    if document.boost != 1_000_000:
+        values["boost"] = max(1, document.boost)
     if document.language:
         values["language"] = document.language
     return values

@@ -25,7 +25,6 @@ from cobnut.frontier import scoring
 from cobnut.urls import filters, normalizers, plugins, rules
 
 EXAMPLE = "http://example.org/a?b=1"
-OPIC_SCORE = 1_000_000
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +63,13 @@ def _try_filter(factory: Any, settings: Settings) -> None:
         raise TypeError(f"a filter says True (refused) or False; this one gave {type(refused).__name__}")
 
 
-def _try_scoring(rule: Any, settings: Settings) -> None:
-    score = rule().injected_score(EXAMPLE, OPIC_SCORE, {})
-    if not isinstance(score, int):
-        raise TypeError(f"a score is a whole number of millionths; this one gave {type(score).__name__}")
-    scoring.checked(score)
+def _try_scoring(make: Any, settings: Settings) -> None:
+    rule = make()
+    if not scoring.places_of(rule):
+        raise TypeError("it has no method of a scoring rule")
+    for method, given in scoring.tried(rule):
+        if not isinstance(given, int) or isinstance(given, bool):
+            raise TypeError(f"a score is a whole number of millionths; {method} gave {type(given).__name__}")
 
 
 KINDS: tuple[Kind, ...] = (
@@ -97,7 +98,11 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "scoring rule", "scoring.rules", scoring.ENTRY_POINTS,
-        {"opic": ("scoring-opic", "a seed keeps its score; a page shares its own among its links")},
+        {
+            "opic": ("scoring-opic", "a page shares its score among its links (links)"),
+            "depth": ("scoring-depth", "pages near a seed are fetched first (fetch order)"),
+            "link_rank": ("scoring-link", "what many pages link to is lifted in search results (index)"),
+        },
         _try_scoring,
     ),
     Kind(

@@ -16,7 +16,8 @@ from functools import lru_cache
 
 import msgspec
 
-from cobnut.config.sections import Settings, UrlSettings
+from cobnut.config.sections import ScoringSettings, Settings, UrlSettings
+from cobnut.frontier.scoring import FollowedLinks, LinkingPage, PassedScores
 from cobnut.parsers import directives, guard, media_type, xml_links
 from cobnut.parsers.body import BAD_ENCODING, gunzip, undo_encoding
 from cobnut.parsers.embeds import Embeds
@@ -27,6 +28,7 @@ from cobnut.text.charset import Decoded, decode
 from cobnut.text.dates import date_ms
 from cobnut.text.language import detect as detect_language
 from cobnut.urls.hosts import host_of
+from cobnut.urls.keys import key_to_url
 from cobnut.urls.page_links import resolve_all
 from cobnut.urls.resolve import Forms, UrlForms, compile_forms, forms, resolve
 
@@ -37,7 +39,6 @@ FOLLOWED_KINDS = frozenset((KIND_LINK, "frame", KIND_REFRESH, "sitemap"))
 _LANGUAGE_CHARS = 400
 """Enough to tell a language; its cost grows with the length."""
 _SNIFF_CAP = 50 * 1024 * 1024
-MICRO = 1_000_000
 
 
 class PageInput(msgspec.Struct, frozen=True):
@@ -315,7 +316,7 @@ def _set_links(
     raw: RawLinks,
     settings: Settings,
 ) -> None:
-    """Turns resolved links into columns: links to the page itself go; the score is shared among those followed."""
+    """Turns resolved links into columns: links to the page itself go; those followed pass on score."""
     links = result.links
     own_key = own.key if own else ""
     own_host = own.host if own else ""
@@ -343,11 +344,17 @@ def _set_links(
             result.outlink_count += 1
             followed += not nofollow
     result.links_dropped += dropped
-    inside, outside = shares(page.score, followed, settings)
-    links.contributions = [
-        0 if nofollow or kind not in FOLLOWED_KINDS else inside if host == own_host else outside
-        for host, kind, nofollow in zip(links.hosts, links.kinds, links.nofollows, strict=True)
-    ]
+    passed = passed_scores(settings.scoring)
+    if passed.shares is not None:
+        inside, outside = passed.shares(page.score, followed)
+        links.contributions = [
+            0 if nofollow or kind not in FOLLOWED_KINDS else inside if host == own_host else outside
+            for host, kind, nofollow in zip(links.hosts, links.kinds, links.nofollows, strict=True)
+        ]
+    else:
+        links.contributions = [0] * len(links.keys)
+        if passed.needed and followed:
+            _ask_rules(passed, page, own, links)
 
 
 def _set_embeds(
@@ -376,18 +383,28 @@ def _set_embeds(
         result.embed_count += 1
 
 
-def shares(score: int, followed: int, settings: Settings) -> tuple[int, int]:
-    """What each followed link passes on, in millionths: to a page of the same host, to one of another.
+@lru_cache(maxsize=4)
+def passed_scores(scoring: ScoringSettings) -> PassedScores:
+    """What the links of a page pass on, by the rules in force; made once a process, its failures are counted in it."""
+    return PassedScores(scoring)
 
-    Integers throughout, so that sums do not depend on order or machine.
-    """
-    if followed <= 0:
-        return 0, 0
-    scoring = settings.scoring
-    return (
-        score * round(scoring.internal_factor * MICRO) // (MICRO * followed),
-        score * round(scoring.external_factor * MICRO) // (MICRO * followed),
+
+def _ask_rules(passed: PassedScores, page: PageInput, own: UrlForms | None, links: PageLinks) -> None:
+    """Fills in what each followed link passes on, as the rules say."""
+    places = [
+        place
+        for place, (kind, nofollow) in enumerate(zip(links.kinds, links.nofollows, strict=True))
+        if kind in FOLLOWED_KINDS and not nofollow
+    ]
+    followed = FollowedLinks(
+        urls=tuple(key_to_url(links.keys[place]) for place in places),
+        hosts=tuple(links.hosts[place] for place in places),
+        anchors=tuple(links.anchors[place] for place in places),
+        kinds=tuple(links.kinds[place] for place in places),
     )
+    about = LinkingPage(own.normalized if own else page.url, own.host if own else "", page.score)
+    for place, score in zip(places, passed(about, followed), strict=True):
+        links.contributions[place] = score
 
 
 def _language_of_tag(tag: str | None) -> str | None:

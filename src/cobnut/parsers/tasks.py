@@ -52,6 +52,7 @@ class BatchDone(msgspec.Struct, frozen=True, array_like=True, tag=True):
     cpu_ms: int
     embeds: int
     flags: dict[str, int]
+    score_failures: dict[str, int] = {}  # pages on which a scoring rule failed, by its name
 
 
 class BatchFailed(msgspec.Struct, frozen=True, array_like=True, tag=True):

@@ -95,6 +95,7 @@ class Worker:
         self.agent = settings.fetcher.agent_name
         self.timeout_s = settings.parser.page_timeout_s
         self._page, self._columns = page, columns
+        self._told = Counter[str]()
 
     def run(self, batch: Batch) -> BatchDone:
         """Parses a batch and makes its parts durable."""
@@ -121,7 +122,15 @@ class Worker:
             cpu_ms=(time.process_time_ns() - started) // 1_000_000,
             embeds=embeds,
             flags=dict(Counter(flag for flags in rows.parsed["flags"] for flag in flags or ())),
+            score_failures=self._failures(),
         )
+
+    def _failures(self) -> dict[str, int]:
+        """On how many pages since the last batch each scoring rule failed."""
+        counted = self._page.passed_scores(self.settings.scoring).failures
+        failures = {name: count - self._told[name] for name, count in counted.items() if count > self._told[name]}
+        self._told.update(failures)
+        return failures
 
     def one(self, i: int, task: PageTask, batch: Batch, archive: Archive) -> Any:
         """One page, with the timer armed; whatever goes wrong becomes its reason."""

@@ -2,8 +2,8 @@
 
 The engine finds candidates by words (its score is the feature `text`); `rank` adds what the engine does not weigh:
 whether the query is the whole title, anchor or name of the page, how many pages and hosts link to it, how
-long its address is. Every feature is a value times a weight, and the score of a hit is their sum, so that an
-explanation adds up.
+long its address is, what the scoring rules make of it. Every feature is a value times a weight, and the score of a hit
+is their sum, so that an explanation adds up.
 
 The weights were set by measuring known-item queries on real sites, not by taste; `tests/quality` holds a floor.
 """
@@ -32,6 +32,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     host_rank: float = 0.05
     inlink_hosts: float = 0.1
     url_length: float = -0.1
+    boost: float = 1.0
 
 
 FEATURES: dict[str, str] = {
@@ -43,6 +44,7 @@ FEATURES: dict[str, str] = {
     "host_rank": "The same for its host.",
     "inlink_hosts": "Logarithm of 1 + the number of other hosts that link to the page.",
     "url_length": "Length of the URL in hundreds of characters.",
+    "boost": "Logarithm of the boost that the scoring rules gave the page (1, which adds nothing, where none did).",
 }
 """Every feature with what its value is."""
 
@@ -119,4 +121,7 @@ def _features(
     columns.append(("host_rank", [log1p(v / 1e6) for v in hosts]))
     columns.append(("inlink_hosts", [log1p(v) for v in inlinks]))
     columns.append(("url_length", [v / 100 for v in lengths]))
+    boosts = reader.boosts(candidates)
+    lifted = boosts.count(None) < len(boosts)
+    columns.append(("boost", [math.log(max(v, 1) / 1e6) if v else 0.0 for v in boosts] if lifted else nowhere))
     return columns

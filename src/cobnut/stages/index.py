@@ -20,6 +20,7 @@ import xxhash
 
 from cobnut.config.sections import IndexSettings, Settings
 from cobnut.errors import DataError
+from cobnut.frontier.scoring import IndexBoost, IndexedPage, told
 from cobnut.index.damage import damaged_file
 from cobnut.index.document import Document
 from cobnut.index.manifest import NAME as MANIFEST
@@ -76,6 +77,7 @@ class IndexReport(msgspec.Struct, frozen=True):
     """What one run of the stage did."""
 
     segments: tuple[SegmentIndexed, ...]
+    messages: tuple[str, ...] = ()
 
     @property
     def doc_count(self) -> int:
@@ -100,22 +102,28 @@ def run_index(
         chosen = [s for s in crawl.segments() if s.part_files(tables.PARSED)]
     else:
         chosen = [crawl.segment(s) if isinstance(s, str) else s for s in segments]
+    boost = IndexBoost(settings.scoring)
     done = []
     for segment in sorted(chosen, key=lambda s: s.name):
-        done.append(index_segment(segment, settings.index, clock, without_links_from))
+        done.append(index_segment(segment, settings.index, clock, without_links_from, boost))
         if on_progress is not None:
             on_progress(done[-1])
-    return IndexReport(tuple(done))
+    return IndexReport(tuple(done), tuple(told(boost.failures, "pages, which keep their boost")))
 
 
 def index_segment(
-    segment: SegmentFolder, settings: IndexSettings, clock: Clock, without_links_from: frozenset[str] = frozenset()
+    segment: SegmentFolder,
+    settings: IndexSettings,
+    clock: Clock,
+    without_links_from: frozenset[str] = frozenset(),
+    boost: IndexBoost | None = None,
 ) -> SegmentIndexed:
     """Make the index of one segment, if anything it is made from has changed; it appears whole or not at all."""
     began = clock.monotonic()
     with WriterLock(segment.path / ".index.lock", f"the index of segment {segment.name}").acquire():
         _sweep(segment)
-        digest = inputs_digest(segment, settings, without_links_from)
+        boost = boost if boost is not None and boost.needed else None
+        digest = inputs_digest(segment, settings, without_links_from, () if boost is None else boost.versions())
         if (segment.index_path / MANIFEST).exists():
             manifest = _whole_manifest(segment.index_path)
             if manifest is not None and manifest.inputs_digest == digest:
@@ -126,7 +134,7 @@ def index_segment(
             try:
                 stats = write_index(
                     draft,
-                    documents_of(segment, without_links_from, left_out),
+                    documents_of(segment, without_links_from, left_out, boost),
                     settings,
                     segments=(segment.name,),
                     inputs_digest=digest,
@@ -162,11 +170,18 @@ def _sweep(segment: SegmentFolder) -> None:
         remove_tree(entry)
 
 
-def inputs_digest(segment: SegmentFolder, settings: IndexSettings, without_links_from: frozenset[str]) -> str:
-    """Changes when the index of a segment would."""
+def inputs_digest(
+    segment: SegmentFolder,
+    settings: IndexSettings,
+    without_links_from: frozenset[str],
+    boosted_by: tuple[str, ...] = (),
+) -> str:
+    """Changes when the index of a segment would. `boosted_by` names the rules that say a boost, and their versions."""
     digest = xxhash.xxh3_128()
     digest.update(SCHEMA_DIGEST.encode())
     digest.update(msgspec.json.encode((settings, sorted(without_links_from))))
+    if boosted_by:
+        digest.update(msgspec.json.encode(boosted_by))
     for table in (tables.PARSED, tables.FETCHED, tables.LINKED):
         for path in segment.part_files(table):
             digest.update(f"{table.name}/{path.name} {checksum(path)}\n".encode())
@@ -174,7 +189,10 @@ def inputs_digest(segment: SegmentFolder, settings: IndexSettings, without_links
 
 
 def documents_of(
-    segment: SegmentFolder, without_links_from: frozenset[str], left_out: Counter[str]
+    segment: SegmentFolder,
+    without_links_from: frozenset[str],
+    left_out: Counter[str],
+    boost: IndexBoost | None = None,
 ) -> Iterator[Document]:
     """The documents of a segment, batch by batch; pages that get none are counted in `left_out`.
 
@@ -195,7 +213,8 @@ def documents_of(
                 left_out[reason] += 1
                 continue
             seen.add(url_key)
-            yield _document(segment.name, {name: column[i] for name, column in rows.items()}, answer, links[i])
+            document = _document(segment.name, {name: column[i] for name, column in rows.items()}, answer, links[i])
+            yield document if boost is None else _boosted(document, boost)
 
 
 def _why_not(parse_status: str, noindex: bool, answer: dict[str, Any] | None) -> str | None:
@@ -241,6 +260,15 @@ def _document(
         noarchive=page["noarchive"],
         shown_url=link.get("shown_url"),
     )
+
+
+def _boosted(document: Document, boost: IndexBoost) -> Document:
+    """The document with the boost that the scoring rules give it."""
+    page = IndexedPage(
+        document.url, document.host, document.score, document.page_rank, document.host_rank, document.inlink_count,
+        document.inlink_host_count, document.depth, document.language, document.media_type,
+    )  # fmt: skip
+    return msgspec.structs.replace(document, boost=boost(page))
 
 
 class _Rows:

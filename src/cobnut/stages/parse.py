@@ -8,7 +8,7 @@ A part of `parsed` is written after the part of `links` with the same name: page
 done, and a part of `links` without its partner is from a killed run and goes away.
 
 A redirect is a link too: from its source to its target, with the whole score, so that the crawldb learns of the
-target.
+target. What other links pass on is said by the scoring rules (`frontier.scoring`).
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class ParseReport(msgspec.Struct, frozen=True):
     elapsed_ms: int
     embeds: int = 0
     flags: dict[str, int] = {}
+    score_failures: dict[str, int] = {}
 
 
 class ParseProgress(msgspec.Struct, frozen=True):
@@ -116,7 +117,7 @@ def _run(
     done_keys = _parsed_keys(segment)
     _drop_widowed_links(segment)
     total = _count_pages(segment)
-    statuses, reasons, flags = Counter[str](), Counter[str](), Counter[str]()
+    statuses, reasons, flags, failures = (Counter[str]() for _ in range(4))
     pages = links = embeds = dropped = cpu_ms = 0
     own = ParsePool(settings, clock=clock) if pool is None else None
     try:
@@ -129,6 +130,7 @@ def _run(
             statuses.update(done.statuses)
             reasons.update(done.reasons)
             flags.update(done.flags)
+            failures.update(done.score_failures)
             if on_progress is not None:
                 on_progress(ParseProgress(len(done_keys) + pages, total, dict(reasons)))
     finally:
@@ -149,7 +151,7 @@ def _run(
         segment=segment.name, pages=pages, already_parsed=len(done_keys),
         statuses=dict(statuses), reasons=dict(reasons), links=links, links_dropped=dropped,
         redirects=redirects, complete=complete, cpu_ms=cpu_ms,
-        elapsed_ms=int((clock() - started) * 1000), embeds=embeds, flags=dict(flags),
+        elapsed_ms=int((clock() - started) * 1000), embeds=embeds, flags=dict(flags), score_failures=dict(failures),
     )  # fmt: skip
 
 

@@ -24,7 +24,6 @@ from typing import Literal, Protocol
 import msgspec
 
 from cobnut.urls import hosts, rules
-from cobnut.urls.nearest import unknown_name
 from cobnut.urls.parse import split
 
 MAX_PERIOD = 16
@@ -214,11 +213,7 @@ def find_filter(name: str) -> Factory:
         return lambda _settings, _scope: rules.filter_file(name)
     from cobnut.urls import plugins  # the list of all installed packages is long to read
 
-    found = plugins.by_name(ENTRY_POINTS)
-    if name not in found:
-        raise unknown_name("URL filter in urls.filters", name, {*FILTERS, *found})
-    point = found[name]
-    factory = plugins.load(point, SETTING)
+    point, factory = plugins.brought(name, ENTRY_POINTS, SETTING, "URL filter", FILTERS)
 
     def made(settings: FilterSettings, scope: Scope) -> Refuses:
         try:

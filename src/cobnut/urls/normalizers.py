@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from cobnut.urls import hosts, rules
-from cobnut.urls.nearest import unknown_name
 from cobnut.urls.parse import MAX_HOST_CHARS, MAX_URL_CHARS, clean, is_web, parse, split, without_fragment
 
 Rule = Callable[[str], str]
@@ -162,10 +161,8 @@ def find_rule(name: str) -> Rule:
         return rules.normalizer_file(name)
     from cobnut.urls import plugins  # the list of all installed packages is long to read
 
-    found = plugins.by_name(ENTRY_POINTS)
-    if name not in found:
-        raise unknown_name("URL normalizer in urls.normalizers", name, {*RULES, *found})
-    return plugins.guarded(plugins.load(found[name], SETTING), found[name], SETTING, str)
+    point, rule = plugins.brought(name, ENTRY_POINTS, SETTING, "URL normalizer", RULES)
+    return plugins.guarded(rule, point, SETTING, str)
 
 
 def bare(parsed: str) -> str:

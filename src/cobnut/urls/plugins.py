@@ -8,11 +8,12 @@ Not here: what a plug-in of each group must be (`urls.normalizers`, `urls.filter
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, TypeVar
 
 from cobnut.errors import MachineError
+from cobnut.urls.nearest import unknown_name
 
 Result = TypeVar("Result")
 
@@ -39,6 +40,25 @@ def by_name(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in reversed(offered(group))}
 
 
+def brought(name: str, group: str, setting: str, kind: str, built_in: Iterable[str]) -> tuple[EntryPoint, Any]:
+    """The plug-in of this name: its entry point, and what that names.
+
+    InputError when no package brings it along, naming the nearest of all there are, the built-in ones among them.
+    """
+    found = by_name(group)
+    if name not in found:
+        raise unknown_name(f"{kind} in {setting}", name, {*built_in, *found})
+    return found[name], load(found[name], setting)
+
+
+def version_of(point: EntryPoint) -> str:
+    """The version of the package that brings a plug-in along; empty where that cannot be read."""
+    try:
+        return "" if point.dist is None else str(point.dist.version)
+    except Exception:
+        return ""
+
+
 def load(point: EntryPoint, setting: str) -> Any:
     """What the entry point names. A `MachineError` says why it cannot be had."""
     try:
@@ -52,15 +72,20 @@ def load(point: EntryPoint, setting: str) -> Any:
 
 def fault(point: EntryPoint, setting: str, what: str, error: BaseException) -> MachineError:
     """The error that names a plug-in, what became of it, and the setting that makes it active."""
+    return MachineError(
+        f"the plug-in {point.name!r} {what} ({describe(error)})",
+        where=point.value,
+        remedy=f"repair or remove its package, or take it out of {setting}; `cobnut plugins` shows all",
+    )
+
+
+def describe(error: BaseException) -> str:
+    """What an error says, in one line."""
     try:
         line = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
     except FAILURES:  # even its text may be of the plug-in's making
         line = type(error).__name__
-    return MachineError(
-        f"the plug-in {point.name!r} {what} ({line[:200]})",
-        where=point.value,
-        remedy=f"repair or remove its package, or take it out of {setting}; `cobnut plugins` shows all",
-    )
+    return line[:200]
 
 
 def guarded(
