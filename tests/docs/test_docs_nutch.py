@@ -146,8 +146,8 @@ def test_every_step_is_on_the_page():
     text = PAGES["en"].read_text("utf-8")
     names = {path.stem for path in (ROOT / "src/cobnut/stages").glob("[a-z]*.py")}
     assert len(names) > 9
-    # run by `cobnut import nutch` and `cobnut inject --filter-existing`: no commands
-    names -= {"adopt", "adoptlinks", "screen"}
+    # run by `cobnut import nutch`, `cobnut mergedb` and `cobnut inject --filter-existing`: no commands
+    names -= {"adopt", "adopthosts", "adoptlinks", "screen"}
     for name in (*names, "create", "crawl", "search", "serve", "publish", "why", "plugins"):
         assert f"`cobnut {name}" in text, name
 
