@@ -6,7 +6,7 @@ import shutil
 import pytest
 from nutch_imports import NEW, OLD, golden, imported, new_crawl, rows
 
-from cobnut.errors import CobnutError, InputError
+from cobnut.errors import CobnutError, DataError, InputError
 from cobnut.interop.hadoop.sequencefile import SequenceFileReader, SequenceFileWriter
 from cobnut.records import catalogue as tables
 from cobnut.storage.tables import read_files
@@ -202,6 +202,22 @@ def test_an_unfinished_web_database_is_read_from_the_former_one(tmp_path, crawl)
     report = imported(crawl, tmp_path / "db")
     assert told(report, "interrupted")
     assert pages(crawl) == 25
+
+
+def test_a_database_of_a_newer_hadoop_is_damage_and_not_a_wrong_path(files, crawl):
+    damage(data_of(files), lambda raw: b"SEQ\x09" + raw[4:])
+    moved = (files / "crawldb").rename(files / "of_mine")
+    with pytest.raises(DataError, match=r"a SequenceFile of version 9.*of_mine/current"):
+        imported(crawl, moved)
+    report = imported(crawl, moved, files / "segments")
+    assert report.details["damage"] == 1
+    assert report.counts["success"] == 11
+
+
+def test_records_of_an_unknown_class_are_named_by_it(files, crawl):
+    damage(data_of(files), lambda raw: raw.replace(b"crawl.CrawlDatum", b"crawl.CrawlDatuX"))
+    with pytest.raises(InputError, match="records of the class CrawlDatuX"):
+        imported(crawl, (files / "crawldb").rename(files / "of_mine"))
 
 
 def test_paths_without_anything_to_import_are_refused_before_anything_is_done(files, crawl, tmp_path):

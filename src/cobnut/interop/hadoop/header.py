@@ -76,7 +76,7 @@ def parse_header(data: bytes) -> Header:
     """The header that *data* begins with."""
     if data[:3] != MAGIC[: len(data)] or not data:
         raise FormatError("it does not begin with SEQ, so it is no SequenceFile", offset=0)
-    source = DataInput(data, 3)
+    source = DataInput(data, min(len(MAGIC), len(data)))
     version = source.read_unsigned_byte()
     if version > NEWEST_VERSION:
         raise VersionMismatchError(NEWEST_VERSION, version, record="SequenceFile", offset=3)

@@ -23,7 +23,7 @@ import msgspec
 from cobnut.config.sections import Settings
 from cobnut.errors import DataError, InputError
 from cobnut.frontier.forgotten import forgotten_of
-from cobnut.interop.found import Found, Part
+from cobnut.interop.found import Found, Part, short_class
 from cobnut.interop.nutch07.webdb import WebDBReader
 from cobnut.interop.nutch1 import CrawlDatum, HostDatum, Inlinks
 from cobnut.interop.nutch_import.answers import of_old_records, of_records
@@ -69,16 +69,27 @@ class Taken(msgspec.Struct):
 
 
 def look(paths: Sequence[Path]) -> list[Found]:
-    """What lies at each path; an `InputError` names the first at which there is nothing to import."""
-    found = []
+    """What lies at each path; an `InputError` names the first at which there is nothing to import.
+
+    What is damaged is told with the rest (`take`), but for a `DataError` when nothing else is there.
+    """
+    found, damage, something = [], None, False
     for path in paths:
         one = recognize(path)
-        if not any(True for kind in KINDS for _ in one.each(kind)):
+        if any(True for kind in KINDS for _ in one.each(kind)):
+            something = True
+        elif (note := next((note for note in one.all_notes() if note.damage), None)) is not None:
+            damage = damage or note
+        else:
+            classes = {short_class(part.header.value_class) for part in one.parts} if one.kind == "records" else ()
+            what = f"records of the class {', '.join(sorted(classes))}" if classes else f"a {one.kind}"
             raise InputError(
-                f"a {one.kind} by itself is not imported", where=str(path),
+                f"{what} by itself is not imported", where=str(path),
                 remedy="name a crawldb, linkdb, hostdb, segment, a folder of segments, a crawl, or 0.7's db",
             )  # fmt: skip
         found.append(one)
+    if damage is not None and not something:
+        raise DataError(damage.text, where=str(damage.path))
     return found
 
 
