@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cobnut.config.schedules import parse_host_schedule
+from cobnut.config.schedules import parse_host_delay, parse_host_schedule
 from cobnut.config.sections import Settings
 from cobnut.inspect.show import data
 from cobnut.inspect.tables import look_up, partition_with
@@ -41,7 +41,7 @@ _SUMS = ("request_count", "error_count", "dns_error_count", "body_bytes", "elaps
 class Politeness(msgspec.Struct, frozen=True, kw_only=True):
     """How the host is asked in the next round, as the settings are now. Times in ms since 1970.
 
-    `delay_from`: crawl-delay, setting or default. `rests_until`: no request before that; None when it may be asked now.
+    `delay_from`: host (its own setting), crawl-delay, setting or default. `rests_until`: no request before that; None when it may be asked now.
     """
 
     delay_s: float
@@ -109,8 +109,12 @@ def politeness(settings: Settings, host: str, row: Row | None, now_ms: int) -> P
     """How a host with this row of the hostdb is asked (the rules are those of `fetcher.pace`)."""
     fetcher = settings.fetcher
     asked_ms = None if row is None else row["crawl_delay_ms"]
-    if asked_ms is not None:
-        delay, source = min(asked_ms / 1000, fetcher.max_delay_s), "crawl-delay"
+    asked_s = None if asked_ms is None else min(asked_ms / 1000, fetcher.max_delay_s)
+    own_s = dict(map(parse_host_delay, fetcher.host_delays)).get(host)
+    if own_s is not None and own_s >= (asked_s or 0.0):
+        delay, source = own_s, "host"
+    elif asked_s is not None:
+        delay, source = asked_s, "crawl-delay"
     elif fetcher.delay_s >= 0:
         delay, source = fetcher.delay_s, "setting"
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -111,14 +112,15 @@ def test_the_pace_is_the_fetchers(crawl: CrawlFolder) -> None:
     from cobnut.fetcher.politeness import HostQueues
     from cobnut.fetcher.task import HostFacts
 
-    for delay_s in (-1.0, 0.0, 4.0):
+    for delay_s, own in itertools.product((-1.0, 0.0, 4.0), ("", "a.test 0s", "a.test 3s")):
         for crawl_delay in (None, 0, 1_500, 99_000):
-            settings = load_settings(crawl.path, environ={}, overrides=[f"fetcher.delay_s={delay_s}"]).settings
+            words = [f"fetcher.delay_s={delay_s}", f"fetcher.host_delays={own}"]
+            settings = load_settings(crawl.path, environ={}, overrides=words).settings
             pace = Pace(settings.fetcher, HostQueues(), False, lambda: 0.0, lambda *_: None)
             facts = HostFacts(0, None)  # type: ignore[arg-type]
             facts.crawl_delay_ms = crawl_delay
             known = row(tables.HOSTDB, host="a.test", crawl_delay_ms=crawl_delay)
-            assert politeness(settings, "a.test", known, NOW).delay_s == pace._delay_s(facts)
+            assert politeness(settings, "a.test", known, NOW).delay_s == pace._delay_s("a.test", facts)
 
 
 def test_waiting_rounds_redirects_and_failures(crawl: CrawlFolder) -> None:
