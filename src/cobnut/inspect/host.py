@@ -41,7 +41,8 @@ _SUMS = ("request_count", "error_count", "dns_error_count", "body_bytes", "elaps
 class Politeness(msgspec.Struct, frozen=True, kw_only=True):
     """How the host is asked in the next round, as the settings are now. Times in ms since 1970.
 
-    `delay_from`: host (its own setting), crawl-delay, setting or default. `rests_until`: no request before that; None when it may be asked now.
+    `delay_from`: host (its own setting), crawl-delay, setting or default. `rests_until`: no request before that; None
+    when it may be asked now.
     """
 
     delay_s: float

@@ -130,7 +130,8 @@ def _robots(evidence: HostEvidence) -> Iterator[str]:
 def _politeness(evidence: HostEvidence) -> Iterator[str]:
     polite = evidence.politeness
     source = {
-        "crawl-delay": "the Crawl-delay of its robots.txt, within fetcher.max_delay_s", "setting": "fetcher.delay_s", "host": "fetcher.host_delays",
+        "crawl-delay": "the Crawl-delay of its robots.txt, within fetcher.max_delay_s",
+        "setting": "fetcher.delay_s", "host": "fetcher.host_delays",
         "default": "by default; none where it is this machine",
     }[polite.delay_from]  # fmt: skip
     many = f"{polite.connections} connection{'' if polite.connections == 1 else 's'} at once"
