@@ -29,6 +29,17 @@ def test_crawl_delay_is_obeyed_on_loopback_too_and_bounded(bench, web):
     assert web.stats("b.test").min_gap_s >= 0.6 - CLOCK_SLACK_S
 
 
+def test_a_host_may_have_a_delay_of_its_own(bench, web):
+    web.site("a.test", {"*": "page"}).site("b.test", {"*": "page"})
+    web.site("c.test", {"/robots.txt": "User-agent: *\nCrawl-delay: 0.5\n", "*": "page"})
+    urls = [f"http://{host}/{n}" for host in ("a.test", "b.test", "c.test") for n in range(3)]
+    own = ("A.test 0.4s", "b.test 0", "c.test 0.1")
+    bench.fetch(*urls, settings=bench.with_settings(delay_s=2.0, max_delay_s=2.0, host_delays=own))
+    assert web.stats("a.test").min_gap_s >= 0.4 - CLOCK_SLACK_S
+    assert web.stats("c.test").min_gap_s >= 0.5 - CLOCK_SLACK_S  # the longer one holds
+    assert web.stats("b.test").min_gap_s < web.stats("a.test").min_gap_s
+
+
 def test_a_proxy_on_loopback_does_not_make_the_web_local(bench, web):
     web.site("a.test", {"*": "page"})
     bench.fetch("http://a.test/1", settings=bench.with_settings(resolve=(), proxy=web.proxy_url))

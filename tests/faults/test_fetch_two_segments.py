@@ -7,7 +7,9 @@ import subprocess
 import pytest
 from crawling import AGENT, command, environment
 
+from cobnut.crawl import steps
 from cobnut.errors import MachineError
+from cobnut.records.catalogue import HOSTDB
 from cobnut.stages.fetch import run_fetch
 from cobnut.storage.layout import FETCH_LOCK
 from cobnut.storage.locks import GroupLock
@@ -82,6 +84,14 @@ def test_parts_of_one_segment_are_fetched_side_by_side(bench, web, wait_until):
     told = [process.communicate(timeout=60)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], told
     assert len(bench.rows()) == 20
+    steps.parse(bench.crawl, bench.settings, segment)
+    steps.updatedb(bench.crawl, bench.settings)
+    known = {row["host"]: row for row in bench.crawl.table(HOSTDB).read().to_pylist()}
+    assert set(known) == {"a.test", "b.test"}
+    for host, row in known.items():
+        assert row["request_count"] == row["success_count"] == len(web.requests(host)) == 11
+        assert (row["error_count"], row["failures"], row["last_error"]) == (0, 0, None)
+        assert row["last_success_at"] >= max(r["fetched_at"] for r in bench.rows().values() if r["host"] == host)
 
 
 def test_a_host_in_no_part_is_asked_by_one_process(bench, web):

@@ -241,6 +241,12 @@ def _host_schedule(value: str) -> None:
     parse_host_schedule(value)
 
 
+def _host_delay(value: str) -> None:
+    from cobnut.config.schedules import parse_host_delay
+
+    parse_host_delay(value)
+
+
 def _media_type_schedule(value: str) -> None:
     from cobnut.config.schedules import parse_media_type_schedule
 
@@ -254,6 +260,7 @@ _FORMS: dict[str, Callable[[str], str | None]] = {
     "fetcher.agent_url": _url,
     "fetcher.agent_addresses": _net,
     "fetcher.accept_language": _header,
+    "fetcher.host_delays": _host_delay,
     "fetcher.proxy": _proxy,
     "fetcher.resolve": _resolve,
     "fetcher.allow_net": _net,

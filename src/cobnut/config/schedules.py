@@ -1,7 +1,8 @@
-"""How does one host's, or one media type's, schedule differ?
+"""How does one host's, or one media type's, schedule or pace differ?
 
 An entry of `db.host_schedules` or `db.media_type_schedules` is a name and what differs, parted by spaces:
-`news.example.org interval=1h min=10m max=1d`, `application/pdf increase=0.8 decrease=0.1`.
+`news.example.org interval=1h min=10m max=1d`, `application/pdf increase=0.8 decrease=0.1`. One of `fetcher.host_delays`
+is a host and its delay: `news.example.org 5s`.
 """
 
 from __future__ import annotations
@@ -28,11 +29,34 @@ class MediaTypeSchedule(msgspec.Struct, frozen=True):
     decrease: float | None = None
 
 
+LONGEST_DELAY_S = 3_600
+
+
+def parse_host_delay(text: str) -> tuple[str, float]:
+    """The host of one entry of `fetcher.host_delays`, and its seconds; a `ValueError` says what is wrong.
+
+    >>> parse_host_delay("News.example.org 1.5s")
+    ('news.example.org', 1.5)
+    """
+    words = text.split()
+    if len(words) != 2:
+        raise ValueError(f"{text[:80]!r} is no host with its delay, such as news.example.org 5s")
+    seconds = float(parse_duration(words[1]))
+    if not 0 <= seconds <= LONGEST_DELAY_S:
+        raise ValueError(f"{words[1]} is no delay between nothing and an hour")
+    return _host(words[0]), seconds
+
+
+def _host(name: str) -> str:
+    if "/" in name or (":" in name and not (name.startswith("[") and name.endswith("]"))):
+        raise ValueError(f"{name!r} is no host name: without scheme, port and path")
+    return name.lower()
+
+
 def parse_host_schedule(text: str) -> HostSchedule:
     """One entry of `db.host_schedules`; a `ValueError` says what is wrong."""
     name, found = _parts(text, ("interval", "min", "max"))
-    if "/" in name or ":" in name.strip("[]"):
-        raise ValueError(f"{name!r} is no host name: without scheme, port and path")
+    host = _host(name)
     seconds = {}
     for key, value in found.items():
         amount = parse_duration(value)
@@ -42,7 +66,7 @@ def parse_host_schedule(text: str) -> HostSchedule:
     lowest, highest = seconds.get("min"), seconds.get("max")
     if lowest is not None and highest is not None and lowest > highest:
         raise ValueError("min is greater than max")
-    return HostSchedule(name.lower(), seconds.get("interval"), lowest, highest)
+    return HostSchedule(host, seconds.get("interval"), lowest, highest)
 
 
 def parse_media_type_schedule(text: str) -> MediaTypeSchedule:

@@ -50,6 +50,7 @@ class FetcherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay_s: float = -1.0
     min_delay_s: float = 0.0
     max_delay_s: float = 30.0
+    host_delays: tuple[str, ...] = ()
     workers: int = 0
     connections: int = 500
     connections_per_host: int = 1
@@ -232,6 +233,7 @@ DOCS: dict[str, str] = {
     "fetcher.delay_s": "Time between two requests to a host when robots.txt says nothing; -1: 1 s, and 0 on loopback.",
     "fetcher.min_delay_s": "Least time between two requests to a host, whatever robots.txt says.",
     "fetcher.max_delay_s": "A Crawl-delay longer than this is shortened to it.",
+    "fetcher.host_delays": "Delays of single hosts in the place of `fetcher.delay_s`: `news.example.org 5s`; a longer Crawl-delay still holds.",
     "fetcher.workers": "Fetch processes; 0 is one per core.",
     "fetcher.connections": "Most connections at once per process.",
     "fetcher.connections_per_host": "Most connections at once per host.",

@@ -1,11 +1,11 @@
 """How fast may each host be asked, and when is it left alone?
 
-The delay of a host is its Crawl-delay (within bounds), else the setting, else one second, or none where the
-connection goes straight to this machine. 429 and 503 pause a host and slow it down for the rest of the round;
-failures in a row let it rest, each time for twice as long. A robots.txt that cannot be read lets the host rest for the
-rounds to come, since nothing can be fetched without it. The first good answer ends the back-off. All of it goes
-into the rows about hosts, and so into the next rounds: failures count on, and the first request of a round keeps its
-distance from the last one of the rounds and runs before.
+The delay of a host is its own in `fetcher.host_delays`, or a longer Crawl-delay (within bounds); else its Crawl-delay,
+else the setting, else one second, or none where the connection goes straight to this machine. 429 and 503 pause a host
+and slow it down for the rest of the round; failures in a row let it rest, each time for twice as long. A robots.txt
+that cannot be read lets the host rest for the rounds to come, since nothing can be fetched without it. The first good
+answer ends the back-off. All of it goes into the rows about hosts, and so into the next rounds: failures count on, and
+the first request of a round keeps its distance from the last one of the rounds and runs before.
 
 Retry-After is heeded with 429 and 503 alone, as seconds or as a date; nothing makes a pause longer than
 `fetcher.backoff_max_s`.
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from cobnut.config.schedules import parse_host_delay
 from cobnut.config.sections import FetcherSettings
 from cobnut.fetcher import outcome
 from cobnut.fetcher.answer import Answer, now_ms, retry_after_s
@@ -47,7 +48,8 @@ class HostPast(NamedTuple):
 
 def longest_delay_s(settings: FetcherSettings) -> float:
     """No host's delay is longer than this: a request before that is forgotten."""
-    return max(settings.max_delay_s, settings.delay_s, settings.min_delay_s, 1.0)
+    own = (delay_s for _, delay_s in map(parse_host_delay, settings.host_delays))
+    return max(settings.max_delay_s, settings.delay_s, settings.min_delay_s, 1.0, *own)
 
 
 class Pace:
@@ -57,6 +59,7 @@ class Pace:
         self, settings: FetcherSettings, queues: HostQueues[Task], proxied: bool, clock: Callable[[], float], drop: Drop
     ) -> None:
         self._settings, self._queues, self._proxied, self._clock, self._drop = settings, queues, proxied, clock, drop
+        self._own_delays = dict(map(parse_host_delay, settings.host_delays))
         self.facts: dict[str, HostFacts] = {}
         self._past: dict[str, HostPast] = {}
         self._any_asked_at = 0
@@ -109,7 +112,7 @@ class Pace:
         facts = self.facts.get(host)
         if facts is not None and crawl_delay_ms is not None:
             facts.crawl_delay_ms = max(facts.crawl_delay_ms or 0, crawl_delay_ms)
-            self._queues.host(host).delay_s = self._delay_s(facts)
+            self._queues.host(host).delay_s = self._delay_s(host, facts)
 
     def note(self, task: Task, answer: Answer) -> None:
         """Counts an answer for its host, and lets a failing host rest."""
@@ -124,8 +127,8 @@ class Pace:
                 facts.success_count += 1
                 if task.robots_of is None:
                     facts.last_success_at = facts.seen_at
-                # where pages fail with a 5xx, a robots.txt that is there says little
-                if task.robots_of is None or not (facts.last_error or "").startswith("http_"):
+                # where pages come with a 5xx, or not at all, a robots.txt that is there says little
+                if task.robots_of is None or not (facts.last_error or "").startswith(("http_", "timeout")):
                     facts.recovered()
             return
         facts.failures += 1
@@ -154,7 +157,7 @@ class Pace:
         """The host asked for a pause: True when the URL waits in the queue again, to be asked after it.
         `until`: the time after which nothing is started."""
         facts = self.facts[task.host]
-        facts.slow_s = min(max(FIRST_SLOW_S, self._delay_s(facts) * 2), self._settings.max_delay_s)
+        facts.slow_s = min(max(FIRST_SLOW_S, self._delay_s(task.host, facts) * 2), self._settings.max_delay_s)
         asked_s = self._asked_pause_s(answer, facts)
         pause_s = facts.slow_s if asked_s is None else asked_s
         facts.next_fetch_at = max(facts.next_fetch_at or 0, now_ms() + int(pause_s * 1000))
@@ -192,12 +195,14 @@ class Pace:
 
     def _delay_of(self, task: Task, facts: HostFacts) -> float:
         facts.address_is_loopback = bool(task.addresses) and why_blocked(task.addresses[0][0]) == "loopback"
-        return self._delay_s(facts)
+        return self._delay_s(task.host, facts)
 
-    def _delay_s(self, facts: HostFacts) -> float:
+    def _delay_s(self, host: str, facts: HostFacts) -> float:
         settings = self._settings
-        if facts.crawl_delay_ms is not None:
-            delay = min(facts.crawl_delay_ms / 1000, settings.max_delay_s)
+        own_s = self._own_delays.get(host)
+        asked_s = None if facts.crawl_delay_ms is None else min(facts.crawl_delay_ms / 1000, settings.max_delay_s)
+        if own_s is not None or asked_s is not None:
+            delay = max(own_s or 0.0, asked_s or 0.0)
         elif settings.delay_s >= 0:
             delay = settings.delay_s
         else:

@@ -4,6 +4,7 @@ import pytest
 
 from cobnut.config.durations import parse_duration, show_duration
 from cobnut.config.network import parse_proxy
+from cobnut.config.schedules import parse_host_delay
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,12 @@ def test_proxies() -> None:
     for bad in ("", "https://h:1", "http://h", "http://u:p@h:1", "h:1", "http://h:70000"):
         with pytest.raises(ValueError, match=r"."):
             parse_proxy(bad)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a.test", "a.test 5s 6s", "http://a.test 5s", "a.test:80 5s", "a.test -1", "a.test 2h", "a.test x"]
+)
+def test_a_delay_of_one_host_is_read_or_refused(text):
+    assert parse_host_delay("[::1] 0") == ("[::1]", 0)
+    with pytest.raises(ValueError, match=r"."):
+        parse_host_delay(text)
