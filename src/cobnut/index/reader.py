@@ -122,17 +122,14 @@ class IndexReader:
             count: int = self._searcher.doc_freq("body", word)
         return count
 
-    def numbers(self, names: Sequence[str], candidates: Sequence[Candidate]) -> list[list[int]]:
-        """Some fast fields of some candidates, one list a field."""
+    def numbers(self, names: Sequence[str], candidates: Sequence[Candidate]) -> list[list[Any]]:
+        """Some fast fields of some candidates, one list a field; None where a document lacks one that came later."""
         places = [tantivy.DocAddress(*candidate.place) for candidate in candidates]
         with self._guard():
-            return [self._searcher.fast_field_values(name, places) for name in names]
-
-    def boosts(self, candidates: Sequence[Candidate]) -> list[int | None]:
-        """The boosts of some candidates in millionths; None where a document has none."""
-        if "boost" in self._lacks:
-            return [None] * len(candidates)
-        return list(self.numbers(("boost",), candidates)[0])
+            return [
+                [None] * len(places) if name in self._lacks else self._searcher.fast_field_values(name, places)
+                for name in names
+            ]
 
     def document(self, place: tuple[int, int]) -> StoredDocument:
         """The stored document at a place."""

@@ -65,7 +65,7 @@ class Ranked(msgspec.Struct, frozen=True):
     features: tuple[Feature, ...] = ()
 
 
-_NUMBERS = ("page_rank", "host_rank", "inlink_host_count", "url_length")
+_NUMBERS = ("page_rank", "host_rank", "inlink_host_count", "url_length", "boost")
 _EXACT = (("exact_title", "t"), ("exact_anchor", "a"), ("exact_url", "u"))
 
 
@@ -116,12 +116,11 @@ def _features(
         found = set(reader.find_exact(f"{kind}:{whole}", 500)) if 0 < len(words) <= 24 else set()
         columns.append((name, [1.0 if c.place in found else 0.0 for c in candidates] if found else nowhere))
     log1p = math.log1p
-    ranks, hosts, inlinks, lengths = reader.numbers(_NUMBERS, candidates)
+    ranks, hosts, inlinks, lengths, boosts = reader.numbers(_NUMBERS, candidates)
     columns.append(("page_rank", [log1p(v / 1e6) for v in ranks]))
     columns.append(("host_rank", [log1p(v / 1e6) for v in hosts]))
     columns.append(("inlink_hosts", [log1p(v) for v in inlinks]))
     columns.append(("url_length", [v / 100 for v in lengths]))
-    boosts = reader.boosts(candidates)
     lifted = boosts.count(None) < len(boosts)
     columns.append(("boost", [math.log(max(v, 1) / 1e6) if v else 0.0 for v in boosts] if lifted else nowhere))
     return columns

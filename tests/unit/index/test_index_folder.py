@@ -271,3 +271,47 @@ def test_a_folder_that_may_only_be_read_can_be_searched(tmp_path: Path) -> None:
         pytest.skip("another user may not read this program")
     assert done.stdout.strip() == "1 ['a']", done.stderr
     assert not list((tmp_path / "i").glob(".tantivy*"))
+
+
+def without_later_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes indexes as they were before there were boosts."""
+    import tantivy
+
+    from cobnut.index import schema as cut
+
+    def former() -> tantivy.Schema:
+        builder = tantivy.SchemaBuilder()
+        for name in cut.RAW_FIELDS:
+            builder = builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+        for name in cut.TEXT_FIELDS:
+            builder = builder.add_text_field(name, tokenizer_name="web")
+        for name in cut.FAST_FIELDS:
+            builder = builder.add_integer_field(name, fast=True)
+        return builder.add_bytes_field("blob", stored=True).build()
+
+    monkeypatch.setattr(cut, "schema", former)
+
+
+@pytest.mark.parametrize("most", [50, 1])
+def test_an_index_without_boosts_is_read_and_merged_as_it_is(tmp_path: Path, monkeypatch, most: int) -> None:
+    with monkeypatch.context() as patch:
+        without_later_fields(patch)
+        write_index(tmp_path / "old", [page("a"), page("b")], SETTINGS)
+        write_index(tmp_path / "older", [page("x", "s0"), page("y", "s2")], SETTINGS)
+    write_index(tmp_path / "new", [page("c", "s3", boost=2_000_000), page("d", "s3")], SETTINGS)
+
+    def boosts(folder: Path) -> dict[str, int | None]:
+        reader = IndexReader(folder)
+        found, _ = reader.search(IndexQuery(wanted=(Clause(("plain",)),)), FieldWeights(), limit=9)
+        return {
+            reader.document(c.place).url_key: b
+            for c, b in zip(found, reader.numbers(("boost",), found)[0], strict=True)
+        }
+
+    assert boosts(tmp_path / "old") == {"a": None, "b": None}
+    settings = IndexSettings(max_index_segments=most)
+    sources = [tmp_path / "old", Source(tmp_path / "older", frozenset({"s2"})), tmp_path / "new"]
+    merge_indexes(tmp_path / "all", sources, settings, drop=[doc_key("b", "s1")])
+    assert boosts(tmp_path / "all") == {"a": None, "x": None, "c": 2_000_000, "d": None}
+    merge_indexes(tmp_path / "again", [tmp_path / "all", tmp_path / "old"], settings, drop=[doc_key("d", "s3")])
+    assert boosts(tmp_path / "again") == {"a": None, "b": None, "x": None, "c": 2_000_000}
