@@ -24,6 +24,7 @@ from cobnut.config.sections import Settings
 from cobnut.fetcher.archive import Archive, Place
 from cobnut.fetcher.results import done_path
 from cobnut.frontier.forgotten import forgotten_of
+from cobnut.frontier.scoring import FollowedLinks, LinkingPage
 from cobnut.interop.documents import Document, DocumentRows
 from cobnut.interop.documents import Taken as TakenDocument
 from cobnut.interop.nutch_import.answers import Answer, Parse
@@ -34,7 +35,7 @@ from cobnut.interop.nutch_import.staging import MOST_TIME, micro_score, whole_te
 from cobnut.observe.clock import Clock
 from cobnut.parsers.directives import robots_of
 from cobnut.parsers.media_type import essence
-from cobnut.parsers.page import shares
+from cobnut.parsers.page import passed_scores
 from cobnut.records.catalogue import FETCHED, FETCHLIST, LINKS, PARSED
 from cobnut.records.columns import Table
 from cobnut.stages.parse import write_redirect_links
@@ -44,6 +45,7 @@ from cobnut.storage.layout import CrawlFolder, SegmentFolder, seconds_of
 from cobnut.storage.parts import PartWriter, part_name
 from cobnut.text.charset import charset_of_label
 from cobnut.text.language import detect
+from cobnut.urls.keys import key_to_url
 from cobnut.urls.resolve import UrlForms, compile_forms, stored_url
 
 CHUNK_ROWS = 2_000
@@ -201,17 +203,21 @@ def parsed_rows(
             bad += 1
         elif to.key != own.key:
             found.append((to, anchor_of(whole_text(anchor), limits.max_anchor_chars), "link"))
-    followed = 0 if robots.nofollow else len(found)
     refresh = page.refresh
     if refresh is not None and (to := forms(whole_text(refresh[0]))) is not None and to.key != own.key:
         found.append((to, None, "refresh"))
-        followed += not robots.nofollow
-    inside, outside = shares(taken.score, followed, settings)
+    contributions = [0] * len(found)
+    if found and not robots.nofollow:
+        followed = FollowedLinks(
+            urls=tuple(key_to_url(to.key) for to, _, _ in found), hosts=tuple(to.host for to, _, _ in found),
+            anchors=tuple(anchor for _, anchor, _ in found), kinds=tuple(kind for _, _, kind in found),
+        )  # fmt: skip
+        contributions = passed_scores(settings.scoring)(LinkingPage(own.normalized, own.host, taken.score), followed)
     links = [
         {
             "from_key": own.key, "position": position, "from_host": own.host, "from_score": taken.score,
             "from_depth": taken.depth,
-            "contribution": 0 if robots.nofollow else inside if to.host == own.host else outside,
+            "contribution": contributions[position],
             "to_url": stored_url(to.url, to.normalized), "to_key": to.key, "to_host": to.host, "to_bucket": to.bucket,
             "anchor": anchor, "nofollow": robots.nofollow, "kind": kind,
         }
