@@ -32,10 +32,13 @@ _TOTALS: dict[str, dict[str, str]] = {
     "seeds": {"hosts": "count(DISTINCT host)"},
     "hostdb": {
         "requests": "sum(request_count)",
+        "successes": "sum(success_count)",
         "errors": "sum(error_count)",
         "dns_errors": "sum(dns_error_count)",
         "body_bytes": "sum(body_bytes)",
+        "failing_now": "count(*) FILTER (failures > 0)",
         "resting_now": "count(*) FILTER (next_fetch_at > $now)",
+        "asked_to_wait_now": "count(*) FILTER (retry_after_at > $now)",
     },
     "linkdb": {
         "pages_linked_to": "count(DISTINCT to_key)",
