@@ -115,8 +115,8 @@ def reasons() -> str:
             "# States, reasons and exit codes\n\n",
             "Every URL that was not fetched, not parsed, not indexed or not found has a reason; `cobnut why DIR URL` "
             "prints it, and `reason` of the [crawldb](tables.md#crawldb) holds it.\n\n",
-            "## States of a URL\n\nThe nine states of Nutch 1.x, with its codes. `duplicate` is read off the table "
-            "[duplicates](tables.md#duplicates).\n\n",
+            "## States of a URL\n\nThe nine states of Nutch 1.x, with its codes. `duplicate` and `orphan` are read "
+            "off the tables [duplicates](tables.md#duplicates) and [orphans](tables.md#orphans).\n\n",
             grid(("state", "code"), ((f"`{n}`", f"0x{c:02x}") for n, c in outcomes.STATUSES.items())),
             "\n## Outcomes of a request\n\n",
             grid(("outcome", "meaning"), ((f"`{n}`", d) for n, d in outcomes.OUTCOMES.items())),

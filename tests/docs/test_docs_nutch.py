@@ -148,6 +148,7 @@ def test_every_step_is_on_the_page():
     assert len(names) > 9
     # run by `cobnut import nutch`, `cobnut mergedb` and `cobnut inject --filter-existing`: no commands
     names -= {"adopt", "adopthosts", "adoptlinks", "screen"}
+    names -= {"orphans"}  # part of `cobnut invertlinks`
     for name in (*names, "create", "crawl", "search", "serve", "publish", "why", "plugins"):
         assert f"`cobnut {name}" in text, name
 

@@ -128,6 +128,7 @@ def small_crawl(path: Path) -> CrawlFolder:
             )
         ],
     )  # fmt: skip
+    write(crawl, tables.ORPHANS, [row(tables.ORPHANS, LEFT, since=NOW)])
     small_segment(crawl)
     return crawl
 

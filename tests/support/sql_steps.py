@@ -76,6 +76,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
     ],
     "updatesegs": [{"max_anchors": 50}, {"max_anchors": 2}, {"max_anchors": 0}],
     "dedup": [{}, {}, {}],
+    "orphans": [{"now_ms": START_MS}, {"now_ms": 0}, {"now_ms": START_MS + DAY_MS}],
     "adopt": [
         {"now_ms": START_MS, "overwrite": overwrite, "with_seeds": with_seeds}
         for overwrite, with_seeds in ((False, True), (True, True), (False, False))

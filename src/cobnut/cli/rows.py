@@ -29,6 +29,7 @@ BRIEF: dict[str, tuple[str, ...]] = {
     "linkdb": ("kind", "nofollow", "from_score", "to_key", "from_key", "anchor"),
     "ranks": ("page_rank", "host_rank", "url_key"),
     "duplicates": ("kind", "rule", "segment", "url_key", "representative_key"),
+    "orphans": ("since", "url_key"),
     "fetchlist": ("part", "score", "depth", "url"),
     "fetched": ("fetched_at", "outcome", "reason", "http_status", "body_bytes", "elapsed_ms", "url"),
     "hosts": ("host", "event", "origin", "state", "http_status", "reason", "request_count", "error_count"),

@@ -66,6 +66,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "db.decrease": (0, 1),
     "db.retry_max": (0, 1_000_000),
     "db.retry_delay_s": (0, _LONGEST_S),
+    "db.orphan_after_s": (0, _LONGEST_S),
     "db.gone_factor": (1, 1_000),
     "db.sync_delta_rate": (0, 1),
     "generate.top_n": (-1, 1e12),

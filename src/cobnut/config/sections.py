@@ -104,6 +104,7 @@ class DbSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retry_max: int = 3
     retry_delay_s: int = 86_400
     gone_factor: float = 1.5
+    orphan_after_s: int = 0
     sync_delta: bool = False
     sync_delta_rate: float = 0.3
     host_schedules: tuple[str, ...] = ()
@@ -277,6 +278,7 @@ DOCS: dict[str, str] = {
     "db.retry_max": "Failed tries after which a page counts as gone.",
     "db.retry_delay_s": "Time to the next try after a failure.",
     "db.gone_factor": "The interval of a page that is gone grows by this factor.",
+    "db.orphan_after_s": "A page that no page leads to any more leaves the index after this time; 0: it stays.",
     "db.sync_delta": "The adaptive schedule waits at least as long as a page has not changed, and counts from between then and now.",
     "db.sync_delta_rate": "Share of that time by which the next visit comes earlier.",
     "db.host_schedules": "Intervals of single hosts: `news.example.org interval=1h min=10m max=1d`.",

@@ -266,6 +266,7 @@ class _Run:
             return
         for name, step in (
             ("invertlinks", steps.invertlinks),
+            ("orphans", steps.orphans),
             ("rank", steps.rank),
             ("updatesegs", steps.updatesegs),
             ("index", steps.index),

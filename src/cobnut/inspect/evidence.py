@@ -63,6 +63,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     ranks: Row | None
     duplicates: list[Row]
     stands_for: int
+    orphan: Row | None
     document: Row | None
     index_state: str
     segments_on_disk: int
@@ -103,6 +104,7 @@ def gather(
         ranks=one_row(crawl, catalogue.RANKS, key, url.bucket),
         duplicates=look_up(crawl, catalogue.DUPLICATES, {"url_key": key}, url.bucket),
         stands_for=_stands_for(crawl, key),
+        orphan=one_row(crawl, catalogue.ORPHANS, key, url.bucket),
         document=document, index_state=index_state, segments_on_disk=len(segments),
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ READABLE: dict[str, Table] = {
     t.name: t
     for t in (
         catalogue.CRAWLDB, catalogue.PAGES, catalogue.LINKDB, catalogue.HOSTDB, catalogue.SEEDS, catalogue.ROBOTS,
-        catalogue.RANKS, catalogue.DUPLICATES,
+        catalogue.RANKS, catalogue.DUPLICATES, catalogue.ORPHANS,
     )
 }  # fmt: skip
 """The crawl's tables that `read` shows, by name."""

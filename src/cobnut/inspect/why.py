@@ -95,6 +95,10 @@ def _why_not(evidence: Evidence, row: Row | None) -> str:
         return f"it could not be parsed ({_reason(evidence.parsed[-1]['reason'])})."
     if row["reason"]:
         return f"{_reason(row['reason'])}."
+    if evidence.refused_by not in (None, "scope"):
+        return f"the filter `{evidence.refused_by}` keeps it out now."
+    if evidence.orphan is not None:
+        return f"no page leads to it any more, since {_time(evidence.orphan['since'])} (orphan)."
     if evidence.index_state != "ready":
         return f"{evidence.index_state}: `cobnut index` and `cobnut merge` make it."
     return "it was fetched, and `cobnut index` and `cobnut merge` have not been run since."
@@ -280,6 +284,8 @@ def _parsed(evidence: Evidence) -> Iterator[str]:
 def _inlinks(evidence: Evidence) -> Iterator[str]:
     for url in evidence.redirects_here[:_SAMPLE]:
         yield _line("Redirected", f"from {plain(url)}")
+    if evidence.orphan is not None:
+        yield _line("Orphan", f"no page leads to it any more, since {_time(evidence.orphan['since'])}")
     if not evidence.inlink_count:
         yield _line("Inlinks", "none known")
         return

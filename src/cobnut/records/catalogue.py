@@ -169,6 +169,15 @@ DUPLICATES = Table(
     ),
 )
 
+ORPHANS = Table(
+    "orphans", "crawl", ("url_key",), "bucket", ("orphans",),
+    "Pages that were found through others and that no page leads to any more.",
+    (
+        _URL_KEY, _HOST, _BUCKET,
+        _k("since", "int64", "When it was first seen that no page leads to it."),
+    ),
+)
+
 FETCHLIST = Table(
     "fetchlist", "segment", ("url_key",), None, ("generate",),
     "What one round is to fetch, in parts; a host is in exactly one part. One file a part, best score first.",
@@ -317,7 +326,7 @@ LINKED = Table(
 )
 
 TABLES: tuple[Table, ...] = (
-    CRAWLDB, PAGES, SEEDS, FORGOTTEN, HOSTDB, ROBOTS, LINKDB, RANKS, DUPLICATES,
+    CRAWLDB, PAGES, SEEDS, FORGOTTEN, HOSTDB, ROBOTS, LINKDB, RANKS, DUPLICATES, ORPHANS,
     FETCHLIST, FETCHED, HOSTS, PARSED, LINKS, LINKED,
 )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Which states, outcomes and reasons are there?
 
 The nine states are those of Nutch 1.x, one-to-one, with its codes. An *outcome* is what one request came to; a *reason*
-says why, from one documented list. `duplicate` is read off the duplicates table and never stored in the crawldb.
+says why, from one documented list. `duplicate` and `orphan` are read off tables of those names and never stored in
+the crawldb, but for an orphan that came from another program.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Which documents does a searcher see?
 
 Reads the indexes of all segments, `duplicates`, the crawldb and `pages`; publishes the next generation of the merged
-index. Of the versions of a URL the newest stays; left out are duplicates whose representative is there, pages that the
-crawldb now says are gone, redirect, cannot be parsed or forbid indexing, and pages that are to be forgotten. Documents
-of segments that are no longer on disk are taken over from the merged index as it stands, so that it never needs a
-segment again.
+index. Of the versions of a URL the newest stays. Left out are duplicates whose representative is there; pages that the
+crawldb now says are gone, redirect, cannot be parsed or forbid indexing; pages that are to be forgotten; pages that a
+URL filter refuses now, or that were taken out of the crawldb; and orphans, when that is asked for. The scope says what
+is fetched, not what is shown: what was fetched or imported stays when it becomes narrower. Documents of segments that
+are no longer on disk are taken over from the merged index as it stands, so that it never needs a segment again.
 
 A version is shown as long as it is what the page last said of itself in full. A failure of the network or the server
 says nothing of the page: what was shown stays, and what was hidden (`pages` names no full answer any more, or one that
@@ -44,13 +45,16 @@ from cobnut.records.steps import Job, Stage
 from cobnut.storage.generations import Generation
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.tables import batches_of
+from cobnut.urls.filters import Scope, compile_filter
+from cobnut.urls.keys import key_to_url
+from cobnut.urls.screening import surely_passing
 
 STAGE = Stage(
     "merge",
     "Makes one index for searching out of the segments' indexes.",
     inputs=(),
     steps=(Job("merge"),),
-    reads=("duplicates", "crawldb", "pages", "forgotten"),
+    reads=("duplicates", "crawldb", "pages", "forgotten", "orphans"),
 )
 
 HIDDEN_STATUSES = frozenset({outcomes.GONE, outcomes.REDIRECT_TEMP, outcomes.REDIRECT_PERM, outcomes.PARSE_FAILED})
@@ -82,9 +86,15 @@ def run_merge(crawl: CrawlFolder, settings: Settings, *, clock: Clock) -> MergeR
             former = None if current is None else read_manifest(current.path)
             sources = _sources(on_disk, None if current is None else current.path, former)
             keys = [key for source in sources for key in _keys(source)]
+            newest = newest_versions(keys)
             indexed = {name for source in sources for name in read_manifest(source.path).segments}
             reasons = reasons_to_drop(
-                keys, _duplicates(crawl), _hidden(crawl, newest_versions(keys), indexed), _forgotten(crawl, keys)
+                keys,
+                _duplicates(crawl),
+                _hidden(crawl, newest, indexed),
+                _forgotten(crawl, keys),
+                _filtered(settings, newest) | _taken_out(crawl, newest),
+                _orphans(crawl, settings, clock.now_ms()),
             )
             digests = {name: read_manifest(path).inputs_digest for name, path in sorted(on_disk.items())}
             digest = _digest(digests, reasons, on_disk)
@@ -199,12 +209,14 @@ def reasons_to_drop(
     duplicates: Iterable[tuple[str, str, str, str, str]],
     hidden: Collection[str],
     forgotten: Collection[str] = (),
+    filtered: Collection[str] = (),
+    orphans: Collection[str] = (),
 ) -> dict[str, str]:
     """Document key to reason, of every document that is not shown.
 
-    `duplicates` are (url_key, segment, representative url_key, its segment, kind); `hidden` and `forgotten` are
-    url_keys. A duplicate is dropped only when the version that stands for it is shown: what dedup decided about
-    versions that have gone since does not lose a page.
+    `duplicates` are (url_key, segment, representative url_key, its segment, kind); the others are url_keys. A duplicate
+    is dropped only when the version that stands for it is shown: what dedup decided about versions that have gone since
+    does not lose a page.
     """
     newest = newest_versions(keys)
     reasons: dict[str, str] = {}
@@ -216,10 +228,15 @@ def reasons_to_drop(
             reasons[key] = "superseded"
         elif url_key in hidden:
             reasons[key] = "hidden"
+        elif url_key in filtered:
+            reasons[key] = "filtered"
+        elif url_key in orphans:
+            reasons[key] = "orphan"
+    left_out = frozenset(reasons)
     for url_key, segment, representative, representative_segment, kind in duplicates:
         if newest.get(url_key) != segment or newest.get(representative) != representative_segment:
             continue
-        if kind == "same_url" or representative in hidden or representative in forgotten:
+        if kind == "same_url" or doc_key(representative, representative_segment) in left_out:
             continue
         reasons.setdefault(doc_key(url_key, segment), f"duplicate_{kind}")
     return reasons
@@ -242,6 +259,40 @@ def _hidden(crawl: CrawlFolder, newest: Mapping[str, str], indexed: Collection[s
         if checked_at is not None and key in newest and _is_taken_back(newest[key], segment, indexed):
             found.add(key)
     return found
+
+
+def _filtered(settings: Settings, newest: Mapping[str, str]) -> set[str]:
+    """The url_keys that a URL filter other than the scope refuses now; most are let pass without a look at each."""
+    import pyarrow as pa
+
+    anywhere = Scope("web")
+    keys = pa.array(newest, pa.string())
+    if not len(keys):
+        return set()
+    passing = surely_passing(settings.urls, anywhere)(keys).to_pylist()
+    refuses = compile_filter(settings.urls, anywhere)
+    return {key for key, passes in zip(newest, passing, strict=True) if not passes and refuses(key_to_url(key))}
+
+
+def _taken_out(crawl: CrawlFolder, newest: Mapping[str, str]) -> set[str]:
+    """The url_keys that the crawldb no longer knows, though it has taken in their segment: they were screened out."""
+    applied = {entry["segment"] for entry in crawl.table(tables.CRAWLDB).manifest().get("applied", [])}
+    missing = {key for key, segment in newest.items() if segment in applied}
+    if not missing:
+        return missing
+    known = 0
+    for (key,) in _rows(crawl, tables.CRAWLDB):
+        missing.discard(key)
+        known += 1
+    return missing if known else set()  # without a row it is lost, and says nothing
+
+
+def _orphans(crawl: CrawlFolder, settings: Settings, now_ms: int) -> set[str]:
+    """The url_keys of pages that no page has led to for so long that they are not to be shown."""
+    if settings.db.orphan_after_s <= 0 or settings.linkdb.ignore_internal:
+        return set()
+    longest = now_ms - 1000 * settings.db.orphan_after_s
+    return {key for key, since in _rows(crawl, tables.ORPHANS, "since") if since <= longest}
 
 
 def _is_taken_back(document: str, full_answer: str | None, indexed: Collection[str]) -> bool:

@@ -119,7 +119,7 @@ def _add(name: str) -> None:
         return _print_rows(rows, chosen, output, url if name != "linkdb" else None)
 
 
-for _name in ("crawldb", "linkdb", "hostdb", "seeds", "robots", "ranks", "duplicates", "pages"):
+for _name in ("crawldb", "linkdb", "hostdb", "seeds", "robots", "ranks", "duplicates", "orphans", "pages"):
     _add(_name)
 
 

@@ -310,7 +310,7 @@ ROWS: tuple[Row, ...] = (
     # scores and ranks
     _sets("scoring.depth.max", "crawl.depth", _depth, "a seed has depth 0 here, 1 in Nutch"),
     _here("scoring.filter.order", "scoring.rules"),
-    _none("scoring.orphan.*", "no rule makes orphans"),
+    _none("scoring.orphan.*", "off by default; db.orphan_after_s takes orphans out of the index"),
     _none("scoring.*", _NO_CASH),
     _sets("link.analyze.num.iterations", "scoring.rank_iterations"),
     _sets("link.analyze.iteration", "scoring.rank_iterations"),
