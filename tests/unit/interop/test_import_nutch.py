@@ -1,11 +1,13 @@
 """Is what real Nutch wrote what stands in our tables after an import?"""
 
 import zlib
+from collections import Counter
 
 import pytest
 from nutch_imports import LATER_MS, NEW, OLD, golden, imported, new_crawl, rows
 
 from cobnut.crawl import steps
+from cobnut.frontier.scoring.rules import Opic
 from cobnut.records import catalogue as tables
 from cobnut.records import outcomes
 from cobnut.records.outcomes import STATUSES
@@ -147,6 +149,19 @@ def stored(crawl, row, name):
     warc, _, rest = record.partition(b"\r\n\r\n")
     head, _, body = rest.partition(b"\r\n\r\n")
     return warc, head, body.removesuffix(b"\r\n\r\n")
+
+
+def test_imported_links_pass_on_score_as_opic_shares_it(new):
+    crawl, whole = new[0], []
+    for segment in crawl.crawl.segments():
+        whole += [(segment.name, row) for row in read_files(tables.LINKS, segment.part_files(tables.LINKS)).to_pylist()]
+    followed = Counter((name, row["from_key"]) for name, row in whole if not row["nofollow"])
+    assert len(followed) > 3
+    for name, row in whole:
+        inside, outside = Opic(crawl.settings.scoring).shares(row["from_score"], followed[name, row["from_key"]])
+        same = row["from_host"] == row["to_host"]
+        assert row["contribution"] == (0 if row["nofollow"] else inside if same else outside)
+    assert sum(row["contribution"] for _, row in whole) > 0
 
 
 @pytest.mark.parametrize("which", ["new", "old"])
