@@ -17,6 +17,7 @@ from cobnut.crawl.dedup import dedup
 from cobnut.crawl.generate import generate
 from cobnut.crawl.inject import inject
 from cobnut.crawl.linkage import invertlinks, rank, updatesegs
+from cobnut.crawl.orphans import orphans
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.crawl.updatedb import updatedb
 from cobnut.errors import InputError
@@ -41,6 +42,7 @@ __all__ = [
     "inject",
     "invertlinks",
     "merge",
+    "orphans",
     "parse",
     "parsed_segments",
     "pending_segments",
