@@ -197,7 +197,8 @@ def _prior_robots(run: Run) -> None:
             age_s = (wall - row["fetched_at"]) / 1000
             ttl_s = run.spec.fetcher.robots_ttl_s
             if row["state"] == "disallow_all":
-                ttl_s = min(ttl_s, DISALLOW_TTL_S)
+                # no longer than the host rests for it: what is due then asks anew, and does not wait another day
+                ttl_s = min(ttl_s, int(run.spec.fetcher.backoff_s), DISALLOW_TTL_S)
             if not 0 <= age_s < ttl_s or row["reason"] in OURS:
                 continue
             if row["state"] == "rules":
