@@ -208,7 +208,9 @@ def test_links_of_a_page_that_was_parsed_here_stay_as_they_are(tmp_path, crawl):
     links = table_of(
         tmp_path / "linkdb", INLINKS,
         {
-            "http://b.example/": Inlinks([Inlink("http://a.example/", "there"), Inlink("http://c.example/", "other")]),
+            "http://b.example/": Inlinks([
+                Inlink("http://a.example/", "there"), Inlink("http://c.example/", "other"), Inlink("http://c.example/", ""),
+            ]),
             "http://d.example/": Inlinks([Inlink("http://a.example/", "there too"), Inlink("mailto:x@y", "bad")]),
         },
     )  # fmt: skip
@@ -216,7 +218,7 @@ def test_links_of_a_page_that_was_parsed_here_stay_as_they_are(tmp_path, crawl):
     found = {k: row["anchor"] for k, row in rows(crawl, tables.LINKDB).items()}
     c = page("http://c.example/")["url_key"]
     assert found == {(b["url_key"], a["url_key"]): "here", (b["url_key"], c): "other"}
-    assert report.left_out == {"bad_link": 1}
+    assert report.left_out == {"bad_link": 1, "same_two_pages": 1}
 
 
 def test_a_segment_that_the_crawldb_does_not_show_waits_for_updatedb(crawl):

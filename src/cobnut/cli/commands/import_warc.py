@@ -117,6 +117,8 @@ def _print(report: StepReport, read: ReadReport, done: IntakeReport, as_json: bo
     said = f"import warc: read: {counted(read.records) or 'no records'}"
     click.echo(f"{said} in {read.files:,} files ({report.wall_s:.1f} s)")
     click.echo(f"import warc: imported: {counted(done.outcomes, by_size=True) or 'nothing new'}")
+    if read.odd_lengths:
+        click.echo(f"import warc: {read.odd_lengths:,} records had a wrong length and were measured anew")
     if done.left_out:
         click.echo(f"import warc: left out: {counted(done.left_out, by_size=True)}")
     for name in done.segments:

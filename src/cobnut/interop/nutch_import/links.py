@@ -31,11 +31,15 @@ class LinkRows:
     def of_inlinks(self, url: str, inlinks: Inlinks) -> Iterator[Row]:
         """The links to one page, as 1.x's linkdb has them."""
         to = self._forms(url)
+        seen: set[str] = set()
         for inlink in inlinks:
             source = self._forms(inlink.from_url)
             if to is None or source is None:
                 self._losses.leave_out("bad_link")
                 continue
+            if source.key in seen:  # it goes along, so that words stand before none
+                self._losses.leave_out("same_two_pages")
+            seen.add(source.key)
             yield (
                 to.key,
                 to.host,
@@ -72,8 +76,8 @@ def host_row(forms: Forms, host: str, datum: HostDatum, now_ms: int) -> Row | No
         _count(n) for n in (datum.fetched, datum.not_modified, datum.redir_temp, datum.redir_perm, datum.gone)
     )
     return (
-        found.host, found.bucket, None, None, 0, 0, min(answered + broken, MOST_COUNT), min(answered, MOST_COUNT), broken,
-        dns, None, "dns_failed" if dns else None, None, None, 0, 0, None, time_or_none(datum.last_check) or now_ms,
+        found.host, found.bucket, None, None, 0, 0, min(answered + broken, MOST_COUNT), min(answered, MOST_COUNT),
+        broken, dns, None, "dns_failed" if dns else None, None, None, 0, 0, None, time_or_none(datum.last_check) or now_ms,
     )  # fmt: skip
 
 
