@@ -9,7 +9,7 @@ import pytest
 
 from cobnut.cli.main import cli
 from cobnut.config.sections import DOCS
-from cobnut.frontier.scoring import BUILT_IN
+from cobnut.frontier.scoring import BUILT_IN, PLACES
 from cobnut.records import catalogue, outcomes
 from cobnut.stages import inject
 from cobnut.urls.filters import FILTERS
@@ -24,7 +24,7 @@ SPAN = re.compile(r"`([^`\n]+)`")
 TABLES = {t.name: t for t in catalogue.TABLES}
 NAMES = {
     *outcomes.STATUSES, *outcomes.OUTCOMES, *outcomes.REASONS, *FILTERS, *RULES, *BUILT_IN, *TABLES, *DOCS,
-    inject.SCORE, inject.INTERVAL, inject.FIXED,
+    inject.SCORE, inject.INTERVAL, inject.FIXED, *(method for methods in PLACES.values() for method in methods),
 }  # fmt: skip
 
 

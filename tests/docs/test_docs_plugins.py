@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from crawling import to_web
 from plugin_packages import install
+
+from cobnut.testing.fakeweb import FakeWeb
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/plugins.md").read_text("utf-8")
 
@@ -73,6 +76,51 @@ def test_named_in_the_settings_it_works(cobnut, tmp_path):
     }  # fmt: skip
     requested = {row["url"] for row in rows}
     assert "http://shop.example/item?id=1&currency=EUR" in requested, "what is requested stays the URL as found"
+
+
+SHOP = {
+    "/": "<title>Shop</title><a href=/a/1>one</a><a href=/a/2>two</a>"
+    "<a href=/imprint>who we are</a><a href=/sale/3>3</a>",
+    "/a/1": "<title>Walnut</title>walnut", "/a/2": "<title>Walnut</title>walnut, too",
+    "/sale/3": "<title>Walnuts</title>a long row of words with a walnut at its end",
+    "/imprint": "<title>Imprint</title>we",
+}  # fmt: skip
+
+
+def test_its_scoring_rule_has_a_say_wherever_the_page_says(cobnut, tmp_path):
+    cobnut("create", "mycrawl")
+    (tmp_path / "mycrawl/cobnut.toml").write_text(blocks("toml")[1] + "injected_score = 500.0\n")
+    with FakeWeb().site("shop.example", SHOP) as web:
+        cobnut("crawl", "mycrawl", "http://shop.example/", *to_web(web.port), "-s", "fetcher.workers=1")
+        order = [entry.target for entry in web.requests("shop.example") if entry.target != "/robots.txt"]
+    assert order == ["/", "/sale/3", "/a/1", "/a/2", "/imprint"]
+    rows = [json.loads(line) for line in cobnut("read", "crawldb", "mycrawl", "--json").splitlines()]
+    assert {row["url"].removeprefix("http://shop.example"): row["score"] for row in rows} == {
+        "/": 100_000_000, "/a/1": 100_000_000, "/a/2": 100_000_000, "/sale/3": 100_000_000, "/imprint": 0,
+    }  # fmt: skip
+    hits = json.loads(cobnut("search", "mycrawl", "walnut", "--explain", "--json"))["hits"]
+    boosts = {hit["url"]: next(f["contribution"] for f in hit["features"] if f["name"] == "boost") for hit in hits}
+    assert {url.rpartition("/")[2]: round(boost, 3) for url, boost in boosts.items()} == {"1": 0, "2": 0, "3": 1.099}
+    assert "scored by opic (links), sale_first (seeds, fetch order, links, updates, index)" in cobnut(
+        "why", "mycrawl", "http://shop.example/"
+    )
+
+
+def test_all_methods_and_built_in_rules_are_on_the_page():
+    from cobnut.frontier import scoring
+
+    for method in (m for methods in scoring.PLACES.values() for m in methods):
+        assert f"`{method}(" in TEXT
+    for name in scoring.BUILT_IN:
+        assert f"`{name}` has `" in " ".join(TEXT.split())
+    for facts in (
+        scoring.DuePage,
+        scoring.LinkingPage,
+        scoring.FollowedLinks,
+        scoring.UpdatedPage,
+        scoring.IndexedPage,
+    ):
+        assert " ".join(f"`{name}`" for name in facts.__struct_fields__) in TEXT
 
 
 def test_every_kind_that_packages_can_add_to_is_on_the_page():

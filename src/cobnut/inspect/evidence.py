@@ -63,6 +63,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     ranks: Row | None
     duplicates: list[Row]
     stands_for: int
+    scored_by: list[Row]
     orphan: Row | None
     document: Row | None
     index_state: str
@@ -103,7 +104,7 @@ def gather(
         redirects_here=_redirects_here(crawl, key),
         ranks=one_row(crawl, catalogue.RANKS, key, url.bucket),
         duplicates=look_up(crawl, catalogue.DUPLICATES, {"url_key": key}, url.bucket),
-        stands_for=_stands_for(crawl, key),
+        stands_for=_stands_for(crawl, key), scored_by=_scored_by(settings),
         orphan=one_row(crawl, catalogue.ORPHANS, key, url.bucket),
         document=document, index_state=index_state, segments_on_disk=len(segments),
     )  # fmt: skip
@@ -206,6 +207,17 @@ def _stands_for(crawl: CrawlFolder, key: str) -> int:
 def _robots(crawl: CrawlFolder, url: UrlForms) -> Row | None:
     origin = origin_of(url.normalized)
     return _first(crawl, catalogue.ROBOTS, {"origin": origin}, url.bucket)
+
+
+def _scored_by(settings: Settings) -> list[Row]:
+    """The scoring rules in force, in order, with where each has a say; nowhere, when one cannot be made."""
+    from cobnut.frontier.scoring import active_rules, places_of
+
+    try:
+        rules = active_rules(settings.scoring, settings.crawl.depth)
+    except CobnutError:  # `cobnut plugins` says what is wrong with it
+        return [{"rule": name, "places": []} for name in settings.scoring.rules]
+    return [{"rule": active.name, "places": list(places_of(active.rule))} for active in rules]
 
 
 def _robots_verdict(robots: Row | None, settings: Settings, url: UrlForms) -> tuple[bool | None, str | None]:

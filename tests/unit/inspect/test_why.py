@@ -44,6 +44,8 @@ def test_a_seed_that_was_fetched(ask: Ask) -> None:
     assert "Normalised    http://a.test/" in text
     assert "Seed          injected 2026-05-2" in text
     assert "topic=nuts" in text
+    assert "scored by opic (links)" in text
+    assert evidence.scored_by == [{"rule": "opic", "places": ["links"]}]
     assert f"segment {SEGMENT}: success, HTTP 200, 1,234 bytes in 12 ms, from 127.0.0.1" in text
     assert "robots.txt    allows it" in text
     assert "no index: `cobnut index` and `cobnut merge` make it" in verdict(evidence)
