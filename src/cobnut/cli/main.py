@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 INTERNAL = 70
 
-_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE}
+_MACHINE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE,
+    errno.ENFILE,
+}  # fmt: skip
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "crawl": ("crawl", "Crawl from seeds to a searchable index, or go on with it."),

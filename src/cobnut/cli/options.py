@@ -140,6 +140,7 @@ def writing(crawl: CrawlFolder) -> Iterator[None]:
     with crawl.lock() as lock:
         if lock.taken_over_from:
             click.echo(f"cobnut: the last run ({lock.taken_over_from}) did not end by itself", err=True)
+            crawl.sweep_segments()  # what it was making of a segment
         yield
 
 

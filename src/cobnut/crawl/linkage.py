@@ -19,6 +19,7 @@ from cobnut.records.columns import pa_schema
 from cobnut.stages import invertlinks as invertlinks_stage
 from cobnut.stages import rank as rank_stage
 from cobnut.stages import updatesegs as updatesegs_stage
+from cobnut.storage.files import sweep
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.parts import PartWriter, part_name
 
@@ -82,6 +83,8 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
             return report
         is_forgotten = key_test(forgotten_of(crawl))
         redirects = _Redirects(crawl)
+        for segment in segments:
+            sweep(segment.folder(tables.LINKED))
         writers = {s.name: PartWriter(s.folder(tables.LINKED), tables.LINKED, part_name(0)) for s in segments}
         try:
             LocalEngine(settings).run(
