@@ -209,7 +209,8 @@ def test_links_of_a_page_that_was_parsed_here_stay_as_they_are(tmp_path, crawl):
         tmp_path / "linkdb", INLINKS,
         {
             "http://b.example/": Inlinks([
-                Inlink("http://a.example/", "there"), Inlink("http://c.example/", "other"), Inlink("http://c.example/", ""),
+                Inlink("http://a.example/", "there"), Inlink("http://c.example/", "other"),
+                Inlink("http://c.example/", ""),
             ]),
             "http://d.example/": Inlinks([Inlink("http://a.example/", "there too"), Inlink("mailto:x@y", "bad")]),
         },

@@ -77,7 +77,8 @@ def host_row(forms: Forms, host: str, datum: HostDatum, now_ms: int) -> Row | No
     )
     return (
         found.host, found.bucket, None, None, 0, 0, min(answered + broken, MOST_COUNT), min(answered, MOST_COUNT),
-        broken, dns, None, "dns_failed" if dns else None, None, None, 0, 0, None, time_or_none(datum.last_check) or now_ms,
+        broken, dns, None, "dns_failed" if dns else None, None, None, 0, 0, None,
+        time_or_none(datum.last_check) or now_ms,
     )  # fmt: skip
 
 

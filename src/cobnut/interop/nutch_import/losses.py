@@ -37,7 +37,7 @@ REASONS: dict[str, str] = {
     "signature": "A digest that has not 16 bytes.",
     "duplicate_mark": "Marked as a duplicate: it comes in as fetched, `cobnut dedup` decides anew.",
     "webgraphdb": "A web graph: `cobnut rank` computes ranks anew from the links.",
-    "same_two_pages": "One more link between two pages: the linkdb keeps one, with the first of the words by their order.",
+    "same_two_pages": "One more link between two pages: the linkdb keeps one, with the words that come first.",
     "bad_link": "A link to or from something that is no http or https URL.",
     "not_imported": "A file of a kind that has no place here.",
 }  # fmt: skip
