@@ -23,6 +23,7 @@ last_first = "upside_down:LastFirst"
 last_shown = "upside_down:LastShown"
 by_number = "upside_down:ByNumber"
 broken = "upside_down:Broken"
+stops = "upside_down:Stops"
 """
 MODULE = '''
 class LastFirst:
@@ -66,6 +67,13 @@ class Broken:
 
     def index_boost(self, page, boost):
         return -1
+
+
+class Stops:
+    def passed_scores(self, page, links, scores):
+        if page.host == "a.test":
+            raise KeyboardInterrupt
+        return scores
 '''
 NUMBERS = range(1, 9)
 PAGES = {
@@ -155,3 +163,15 @@ def test_a_rule_that_fails_everywhere_changes_nothing_and_is_told(kitchen: Kitch
     assert "scoring rule broken failed on 1 seeds, which keep their score" in told["inject"]
     shown = kitchen.run("plugins", rules="opic,broken").stdout
     assert "SystemExit: 7" in shown
+
+
+def test_a_rule_that_claims_to_be_an_interrupt_harms_no_page(kitchen: Kitchen) -> None:
+    crawl, order = kitchen.crawl("c", "opic,stops")
+    assert len(order) == 9
+    assert len(kitchen.found(crawl)) == 8
+    (told,) = {
+        message
+        for path in (crawl / "reports").glob("*-parse-*.json")
+        for message in json.loads(path.read_bytes())["messages"]
+    }
+    assert told == "scoring rule stops failed on 1 pages, whose links pass on what they passed without it"

@@ -211,7 +211,9 @@ def _crawldb(evidence: Evidence) -> Iterator[str]:
     yield _line("", times)
     yield _line("", f"score {score_text(row['score'])}, depth {row['depth']}, outlinks {row['outlink_count'] or 0}")
     if evidence.scored_by:
-        told = (plain(r["rule"], 60) + (f" ({', '.join(r['places'])})" if r["places"] else "") for r in evidence.scored_by)
+        told = (
+            plain(r["rule"], 60) + (f" ({', '.join(r['places'])})" if r["places"] else "") for r in evidence.scored_by
+        )
         yield _line("", f"scored by {', '.join(told)}")
     host = evidence.host
     if host is not None and (host["backoff_s"] or host["failures"]):

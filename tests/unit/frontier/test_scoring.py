@@ -242,12 +242,15 @@ def test_the_users_interrupt_goes_through(rules) -> None:
     )
     asks = [
         lambda: InjectedScore(scoring)(URL, 1, {}), lambda: SortValue(scoring, 3)(due(("a", 1, 1))),
-        lambda: PassedScores(scoring)(PAGE, links("b.example")), lambda: UpdatedScore(scoring)(updated((1, 1))),
+        lambda: UpdatedScore(scoring)(updated((1, 1))),
         lambda: IndexBoost(scoring)(INDEXED),
     ]  # fmt: skip
     for ask in asks:
         with pytest.raises(KeyboardInterrupt):
             ask()
+    passed = PassedScores(scoring)  # asked in workers that no interrupt of a user reaches
+    assert passed(PAGE, links("b.example")) == [0]
+    assert passed.failures == {"stop": 1}
 
 
 def test_negative_values_and_fractions_are_scores_too(rules) -> None:

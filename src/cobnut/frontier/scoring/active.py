@@ -2,7 +2,7 @@
 
 One function for each of the five places, made once from the settings. `needed` tells whether any active rule has a say
 there. A rule that fails, or gives what is no score, leaves the value as it was; that is logged once and counted in
-`failures`, and no stage ends for it. Only the user's interrupt goes through.
+`failures`, and no stage ends for it. Only the user's interrupt goes through, where there can be one.
 """
 
 from __future__ import annotations
@@ -247,9 +247,7 @@ class PassedScores(_Place):
                     raise ValueError(f"it gave {len(given)} or more scores for {len(scores)} links")
                 most = 2 * MOST_GIVEN if name == "opic" else MOST_PASSED
                 scores = [checked(one, former, most) for one, former in zip(given, scores, strict=True)]
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
+            except BaseException as error:  # asked in workers, which no interrupt of the user reaches: it is the rule's
                 self._failed(name, page.url, error)
         return scores
 
