@@ -291,7 +291,7 @@ DOCS: dict[str, str] = {
     "generate.ageing": "What every whole day since it was due adds to a URL's score when the best are chosen; 0 leaves low scores waiting.",
     "linkdb.max_inlinks": "Inlinks kept per page, best sources first.",
     "linkdb.ignore_internal": "Leave out links within a host.",
-    "scoring.rules": "Scoring rules by name, in this order.",
+    "scoring.rules": "Scoring rules by name, in this order; see plugins.md. Without `opic`, or another that does so, links pass nothing on.",
     "scoring.injected_score": "Score of a seed that names none.",
     "scoring.internal_factor": "Share of a score passed on to links within the host.",
     "scoring.external_factor": "Share of a score passed on to links to other hosts.",
