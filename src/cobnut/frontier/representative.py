@@ -1,8 +1,8 @@
 """Which URL stands for a page that a redirect leads to?
 
-The rule of the line, as Yahoo's crawler had it: a redirect to another domain is known by its target; a permanent one too,
-unless it leaves the root of a site; a temporary one by whichever of the two people would rather type. A chain is judged
-from its beginning, hop by hop.
+The rule of the line, as Yahoo's crawler had it: a redirect to another domain is known by its target; a permanent one
+too, unless it leaves the root of a site; a temporary one by whichever of the two people would rather type. A chain is
+judged from its beginning, hop by hop.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 BatchFunction = Callable[[Iterable["pa.RecordBatch"], Any], Iterator["pa.RecordBatch"]]
 
 Source = Literal["current", "segments", "given", "files"]
-"""Where rows come from: the table's current generation, the parts of the segments at hand, or the caller, who gives rows
-or names Parquet files."""
+"""Where rows come from: the table's current generation, the parts of the segments at hand, or the caller, who gives
+rows or names Parquet files."""
 
 
 class Input(msgspec.Struct, frozen=True):
