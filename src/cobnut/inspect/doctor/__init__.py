@@ -102,3 +102,8 @@ def _safely(visit: Visit, where: str, check: Callable[[], object]) -> None:
             "unreadable", f"it cannot be read ({error.strerror or error})", error.filename or place,
             "the rest of it was not looked at", "see what stands in the way, and run the command again",
         )  # fmt: skip
+    except Exception as error:  # what nobody has thought of yet must not hide what the other checks find
+        visit.find(
+            "unexpected", f"a check met what it does not know ({type(error).__name__}: {str(error)[:200]})", place,
+            "the rest of it was not looked at", "please report it; restore what is named here if it is damaged",
+        )  # fmt: skip
