@@ -96,7 +96,7 @@ def test_without_an_analyzer_stored_documents_and_ready_words_still_work(crawl):
 
 def test_the_page_names_every_field_and_every_place_of_the_stored_document(crawl):
     fields = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+`) \| (?:text|raw|fast|stored)", PAGE, re.M))))
-    assert fields == {*schema.TEXT_FIELDS, *schema.RAW_FIELDS, *schema.FAST_FIELDS, "blob"}
+    assert fields == {*schema.TEXT_FIELDS, *schema.RAW_FIELDS, *schema.FAST_FIELDS, *schema.LATER_FIELDS, "blob"}
     places = re.findall(r"^\| (\d+) \| `(\w+)` \|", PAGE, re.MULTILINE)
     names = [field.name for field in msgspec.structs.fields(StoredDocument)]
     assert [name for _, name in places] == names
