@@ -345,3 +345,21 @@ def test_a_manifest_that_says_nonsense(kept: Path, tmp_path: Path, field: dict[s
     assert isinstance(fault, Fault)
     assert fault.where == path
     assert not is_whole(folder)
+
+
+@pytest.mark.parametrize(
+    "field", [f for f in NONSENSE if {"files", "applied", "partitions"} & set(f) and f != {"partitions": 3}], ids=str
+)
+def test_every_command_refuses_it_in_one_line(
+    kept: Path, tmp_path: Path, field: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(kept / "crawldb", tmp_path / "c" / "crawldb")
+    shutil.copy(kept / "cobnut.toml", tmp_path / "c")
+    path = current(tmp_path / "c", "crawldb") / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **field}))
+    capsys.readouterr()
+    assert main(["read", "crawldb", str(tmp_path / "c"), "--stats"]) == 3
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert str(path) in line
+    assert "cobnut rollback" in line

@@ -194,6 +194,10 @@ class GenerationStore:
             try:
                 manifest = read_json(path / MANIFEST, self._remedy())
                 check_version(manifest, path)
+                if (nonsense := fault_in(manifest)) is not None:
+                    raise DataError(
+                        f"the manifest is damaged ({nonsense})", where=str(path / MANIFEST), remedy=self._remedy()
+                    )
             except BaseException:
                 os.close(fd)
                 raise
@@ -329,6 +333,32 @@ def version_of(manifest: Any, path: Path) -> int:
             f"no released Cobnut wrote format version {str(version)[:40]}", where=str(path), remedy="restore it"
         )
     return version
+
+
+def fault_in(manifest: dict[str, Any]) -> str | None:
+    """What in a manifest cannot be, of what readers go by; None when all of it can."""
+    for name, least, end in (("rows", 0, 2**63), ("partitions", 1, 2**16)):
+        if not _is_count(manifest.get(name, 1)) or not least <= manifest.get(name, 1) < end:
+            return f"{name} is no number of {name}"
+    entries = {"files": "name", "applied": "segment"}
+    for name, field in entries.items():
+        listed = manifest.get(name, [])
+        if not isinstance(listed, list) or not all(
+            isinstance(e, dict) and isinstance(e.get(field), str) for e in listed
+        ):
+            return f"{name} is no list of {name}"
+    for entry in manifest.get("files", []):
+        if (
+            entry["name"].startswith("/")
+            or ".." in entry["name"].split("/")
+            or not all(_is_count(entry.get(n, 0)) for n in ("partition", "rows", "replaced"))
+        ):
+            return f"a file of it cannot be: {entry['name'][:60]!r}"
+    return None
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def check_version(manifest: Any, path: Path) -> None:
