@@ -81,9 +81,13 @@ def test_what_is_due_later_is_generated(new: Path) -> None:
 
 
 def test_the_crawl_of_0_7_goes_on(tmp_path: Path) -> None:
-    """Imported, then crawled further where the pages still are: what is known is not lost, what is due is fetched."""
+    """Imported, then crawled further where the pages still are: what is known is not lost, what is due is fetched.
+
+    The crawl is made by the import; a wrong path makes none.
+    """
     crawl = tmp_path / "crawl"
-    cobnut("create", crawl)
+    cobnut("import", "nutch", crawl, tmp_path / "nothing", expect=2)
+    assert not crawl.exists()
     cobnut("import", "nutch", crawl, OLD / "webdb-2-round3", OLD / "segments")
     with NutchSite() as site:
         # private addresses are fetched from only when the user names them

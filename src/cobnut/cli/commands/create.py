@@ -6,14 +6,22 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import changed_values, on_crawl, settings_of
+from cobnut.cli.options import Opened, changed_values, on_crawl, opened, settings_of
 from cobnut.config.template import settings_text
-from cobnut.storage.layout import CrawlFolder
+from cobnut.storage.layout import SETTINGS_FILE, CrawlFolder
 
 
 def create_crawl(crawl_dir: Path, overrides: tuple[str, ...] | list[str] = ()) -> CrawlFolder:
     """Makes the crawl; what `-s` sets is written into its `cobnut.toml`, since it is to hold for the crawl."""
     return CrawlFolder.create(crawl_dir, settings_text(changed_values(settings_of(None, overrides))))
+
+
+def opened_or_made(crawl_dir: Path, overrides: tuple[str, ...]) -> Opened:
+    """The crawl in DIR, made when there is nothing yet."""
+    if not (crawl_dir / SETTINGS_FILE).is_file() and not (crawl_dir.is_dir() and any(crawl_dir.iterdir())):
+        create_crawl(crawl_dir, overrides)
+    CrawlFolder.open(crawl_dir)
+    return opened(crawl_dir, overrides)
 
 
 @click.command("create")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cobnut.cli.options import FOLDER, Opened, json_option, on_crawl, opened, writing
+from cobnut.cli.commands.create import opened_or_made
+from cobnut.cli.options import FOLDER, Opened, json_option, on_crawl, writing
 from cobnut.cli.reports import print_report
 
 if TYPE_CHECKING:
@@ -31,17 +32,20 @@ def command(
     crawl_dir: Path, paths: tuple[Path, ...], reparse: bool, overwrite: bool, no_seeds: bool, as_json: bool,
     overrides: tuple[str, ...],
 ) -> int:  # fmt: skip
-    """Take in what Nutch crawled, in any version from 0.7 to 1.x: into DIR, which `cobnut create` made.
+    """Take in what Nutch crawled, in any version from 0.7 to 1.x: into DIR, a crawl that is made where there is none.
 
     PATH is a crawldb, linkdb, hostdb, a segment, a folder of segments, a whole crawl, or the db and segments of 0.7;
     name several in any order. They are only read. Doing it again changes nothing. Exit 3: something could not be
     read; all else was taken in.
     """
+    from cobnut.interop.nutch_import import look
     from cobnut.interop.nutch_import.losses import REASONS
     from cobnut.observe.clock import SystemClock
     from cobnut.observe.progress import Progress, ProgressState
 
-    crawl = opened(crawl_dir, overrides)
+    if not crawl_dir.exists():
+        look(paths)  # a wrong path is told before a crawl is made
+    crawl = opened_or_made(crawl_dir, overrides)
     progress = Progress(sys.stderr, SystemClock(), sys.stderr.isatty())
 
     def show(what: str, count: int) -> None:

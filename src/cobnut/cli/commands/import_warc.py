@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cobnut.cli.options import Opened, json_option, on_crawl, opened, writing
+from cobnut.cli.commands.create import opened_or_made
+from cobnut.cli.options import Opened, json_option, on_crawl, writing
 from cobnut.cli.reports import counted
 from cobnut.inspect.show import plain
 from cobnut.records.catalogue import SEEDS
-from cobnut.storage.layout import SETTINGS_FILE, CrawlFolder
 from cobnut.urls.hosts import host_of
 
 if TYPE_CHECKING:
@@ -55,16 +55,6 @@ def command(
         click.echo("\r\x1b[K", err=True, nl=False)
     _print(report, read, done, as_json, crawl_dir)
     return 1 if read.damage_count else 0
-
-
-def opened_or_made(crawl_dir: Path, overrides: tuple[str, ...]) -> Opened:
-    """The crawl in DIR, made when there is nothing yet."""
-    from cobnut.cli.commands.create import create_crawl
-
-    if not (crawl_dir / SETTINGS_FILE).is_file() and not (crawl_dir.is_dir() and any(crawl_dir.iterdir())):
-        create_crawl(crawl_dir, overrides)
-    CrawlFolder.open(crawl_dir)
-    return opened(crawl_dir, overrides)
 
 
 def inject_new_hosts(crawl: Opened, seeds: list[str]) -> int:
