@@ -157,14 +157,18 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _stand_in_for_closed_streams() -> None:
-    """Started with `>&-`, there is no stream: what is written goes nowhere, and no file of ours gets its number."""
-    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+    """Started with `>&-`, there is no stream: what is written goes nowhere, and no file of ours gets its number.
+
+    An input that is closed stays so: whoever wants to read from it says that it is.
+    """
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)
             if null != number:
                 os.dup2(null, number)
                 os.close(null)
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+            if number:
+                setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def usage_line(error: click.UsageError) -> str:
