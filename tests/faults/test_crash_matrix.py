@@ -80,7 +80,8 @@ class Stage:
         if self.name == "backup":  # one that came to its end is not made again
             shutil.rmtree(f"{crawl}-copy", ignore_errors=True)
         done = self.run(crawl)
-        assert done.code == 0, (what, done.err)
+        # a run that was to be killed may have been faster
+        assert done.code == 0 or (done.code == 2 and "no segment waits" in done.err), (what, done.err)
         same(crawl, self.after, what)
         if self.name == "backup":
             same(Path(f"{crawl}-copy"), self.after, what)
@@ -226,11 +227,15 @@ def test_two_fetch_workers_killed_at_random_moments(stages: dict[str, Stage], tm
     crawl = stage.fresh(tmp_path / "c")
     seed = int(os.environ.get("COBNUT_KILL_SEED", "0")) or random.randrange(1, 10**9)
     chance = random.Random(seed)
-    kills = 0
-    for _ in range(6):
+    kills, longest_s = 0, 1.5
+    for _ in range(8):
         known = acknowledged(crawl)
         web.reset()
-        kills += stage.run(crawl, after_s=chance.uniform(0.2, 1.5)).code == -signal.SIGKILL
+        killed = stage.run(crawl, after_s=chance.uniform(0.2, longest_s)).code == -signal.SIGKILL
+        kills += killed
+        if not kills:  # it was faster: once more from the beginning, and sooner
+            crawl, longest_s = stage.fresh(tmp_path / "c"), max(longest_s / 2, 0.25)
+            continue
         time.sleep(0.3)  # its workers end a moment after it
         assert not known & set(asked(web)), f"acknowledged and fetched again, seed {seed}"
         is_well(stage, crawl, wholly=False)
