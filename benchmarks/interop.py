@@ -58,7 +58,7 @@ def sequencefile(group: str, name: str, records: Records, **options: object) -> 
     """One SequenceFile, written with *options*."""
 
     def write(path: Path) -> None:
-        with SequenceFileWriter(path, TEXT, TEXT, **options) as writer:  # type: ignore[arg-type]
+        with SequenceFileWriter(path, TEXT, TEXT, **options) as writer:  # type: ignore[arg-type] # any option
             for key, value in records:
                 writer.append(key, value)
 
@@ -93,7 +93,7 @@ def nutch1(name: str, records: list[of_nutch.Record], **options: object) -> Case
     class_name = records[0].JAVA_NAME
 
     def write(path: Path) -> None:
-        with SequenceFileWriter(path, TEXT, class_name, **options) as writer:  # type: ignore[arg-type]
+        with SequenceFileWriter(path, TEXT, class_name, **options) as writer:  # type: ignore[arg-type] # any option
             for url, record in zip(urls, records, strict=True):
                 key = DataOutput()
                 key.write_text(url)

@@ -168,7 +168,7 @@ def _stand_in_for_closed_streams() -> None:
                 os.dup2(null, number)
                 os.close(null)
             if number:
-                setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+                setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - stays open to the end
 
 
 def usage_line(error: click.UsageError) -> str:

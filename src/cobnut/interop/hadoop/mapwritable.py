@@ -192,7 +192,7 @@ class MapWritable(Writable):
     def __eq__(self, other: object) -> bool:
         return self.entries == other.entries if isinstance(other, MapWritable) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 
     @classmethod
     def read(cls, source: Any) -> Self:

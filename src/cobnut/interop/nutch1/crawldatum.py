@@ -130,7 +130,7 @@ class CrawlDatum(Record):
             return NotImplemented
         return self._parts() == other._parts() and (self.metadata or None) == (other.metadata or None)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 
     def _parts(self) -> tuple[object, ...]:
         return (

@@ -141,7 +141,7 @@ class Inlinks(LaidRecord):
             return NotImplemented
         return _as_counts(self.inlinks) == _as_counts(other.inlinks)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 
 
 Link = TypeVar("Link", Outlink, Inlink)

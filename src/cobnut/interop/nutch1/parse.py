@@ -76,7 +76,7 @@ class ParseData(LaidRecord):
             return NotImplemented
         return self._parts() == other._parts()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 
     def _parts(self) -> tuple[object, ...]:
         return self.status, self.title, self.outlinks, self.content_meta, self.parse_meta
