@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cobnut.config.sections import CrawlSettings, Settings
-from cobnut.engines.local import BATCH_ROWS
+from cobnut.engines.session import BATCH_ROWS
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Table
 from cobnut.storage.layout import PARSED, CrawlFolder, SegmentFolder

@@ -6,7 +6,7 @@ Inputs are random, from a seed: realistic and nasty (`cobnut.testing.relations`)
 import pyarrow as pa
 import pytest
 
-from cobnut.engines.local import Session
+from cobnut.engines.session import Session
 from cobnut.records.columns import pa_schema
 from cobnut.testing.relations import difference, inputs_of, multiset, shuffled
 from tests.support.sql_steps import PARAMS, STEPS

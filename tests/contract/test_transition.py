@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cobnut.engines.local import Session
+from cobnut.engines.session import Session
 from cobnut.frontier.transition import Answer, Row, Rules, Target, transition
 from cobnut.records.outcomes import OUTCOMES, REASONS, STATUSES
 from cobnut.stages import updatedb

@@ -19,7 +19,8 @@ import msgspec
 from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments, rows_in, segment_digest
 from cobnut.crawl.reports import StepReport
-from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.engines.local import LocalEngine, Run
+from cobnut.engines.session import Session
 from cobnut.errors import DataError
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables

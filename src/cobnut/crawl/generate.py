@@ -15,7 +15,8 @@ from cobnut.crawl.condition import STEP, Narrowed, narrowed
 from cobnut.crawl.fetchlists import Chosen, Gathered
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.crawl.scored import ordered
-from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.engines.local import LocalEngine, Run
+from cobnut.engines.session import Session
 from cobnut.errors import InputError, MachineError
 from cobnut.frontier.admission import scope_of
 from cobnut.frontier.forgotten import key_test, taken_back

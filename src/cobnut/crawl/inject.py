@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cobnut.config.sections import Settings
 from cobnut.crawl.reports import StepReport, reporting
-from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.engines.local import LocalEngine, Run
+from cobnut.engines.session import Session
 from cobnut.frontier.forgotten import forgotten_of
 from cobnut.frontier.scoring import InjectedScore, told
 from cobnut.observe.clock import Clock, SystemClock

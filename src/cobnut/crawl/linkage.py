@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments, parsed_segments, rows_in
 from cobnut.crawl.reports import StepReport, reporting
-from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.engines.local import LocalEngine, Run
+from cobnut.engines.session import Session
 from cobnut.frontier.forgotten import forgotten_of, key_test
 from cobnut.frontier.representative import MOST_HOPS, shown_for
 from cobnut.records import catalogue as tables

@@ -30,7 +30,8 @@ from cobnut.crawl.adopt import Adopted, adopt
 from cobnut.crawl.along import Along, bring_along, coming_again
 from cobnut.crawl.others import Other, check_whole, others_of, staged
 from cobnut.crawl.reports import StepReport, reporting
-from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.engines.local import LocalEngine, Run
+from cobnut.engines.session import Session
 from cobnut.frontier.admission import scope_of
 from cobnut.frontier.forgotten import forgotten_of
 from cobnut.observe.clock import Clock, SystemClock

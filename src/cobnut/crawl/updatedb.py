@@ -12,7 +12,8 @@ from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments, pending_segments, segment_digest
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.crawl.scored import rescored
-from cobnut.engines.local import LocalEngine, Run, Session
+from cobnut.engines.local import LocalEngine, Run
+from cobnut.engines.session import Session
 from cobnut.errors import DataError, InputError
 from cobnut.frontier.admission import refusal
 from cobnut.frontier.scoring import UpdatedScore, told

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cobnut.engines.local import Session
+from cobnut.engines.session import Session
 
 
 def test_ctrl_c_within_a_function_that_the_engine_calls_is_ctrl_c() -> None:

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from cobnut.config.sections import Settings
-from cobnut.engines.local import Session
+from cobnut.engines.session import Session
 from cobnut.frontier.forgotten import forgotten_of, key_test
 from cobnut.interop.hadoop.data import DataOutput
 from cobnut.records import catalogue as tables
