@@ -12,8 +12,9 @@ from nutch_site import SEEDS, SITE, NutchSite
 from cobnut.config.load import known_keys, load_settings
 from cobnut.config.sections import Settings
 from cobnut.errors import CobnutError, InputError
+from cobnut.frontier.scoring import active_rules
 from cobnut.interop.nutch_config.active import active_plugins
-from cobnut.interop.nutch_config.convert import import_conf
+from cobnut.interop.nutch_config.convert import import_conf, with_values
 from cobnut.interop.nutch_config.properties import ROWS, row_of
 from cobnut.interop.nutch_config.write import write_into, write_new
 from cobnut.interop.nutch_config.xmlconf import MAX_PROPERTIES, merged, parse_conf, substituted
@@ -91,7 +92,12 @@ def settings(tmp_path: Path, **properties: str) -> dict[str, object]:
         ("generate.max.count", "0", {"generate.max_per_host": -1}),
         ("generate.count.mode", "ip", {}),
         ("http.timeout", "0", {}),
-        ("scoring.depth.max", "3", {"crawl.depth": 2}),
+        ("scoring.depth.max", "3", {}),  # scoring-depth is not in force
+        ("scoring.orphan.mark.orphan.after", "3600", {}),
+        ("plugin.includes", "urlnormalizer-basic|urlnormalizer-regex|scoring-opic", {}),
+        ("plugin.includes", "urlnormalizer-basic|scoring-(depth|opic|link)",
+         {"scoring.rules": ("opic", "depth", "link_rank")}),
+        ("plugin.includes", "urlnormalizer-basic|scoring-orphan", {"db.orphan_after_s": 3_456_000}),
         ("parser.timeout", "-1", {"parser.page_timeout_s": 3600.0}),
         ("urlnormalizer.basic.host.trim-trailing-dot", "true", {"urls.normalizers": ("basic", "trailing_dot")}),
         ("plugin.includes", "urlnormalizer-(basic|querystring)", {"urls.normalizers": ("basic", "sort_query")}),
@@ -392,6 +398,57 @@ def test_plugins_in_force():
     assert "urlfilter-regex" in active_plugins("(([a-z-]+)+)+!|urlfilter-regex|urlfilter-(domain|fast)")
     assert "urlfilter-domain" in active_plugins(".*.*.*.*.*.*.*.*.*.*.*.*x|urlfilter-(domain|fast)")
     assert active_plugins("(" * 10_000) == {"urlnormalizer-basic"}
+
+
+LINK, DEPTH, OPIC = (
+    f"org.apache.nutch.scoring.{name}" for name in (
+        "link.LinkAnalysisScoringFilter", "depth.DepthScoringFilter", "opic.OPICScoringFilter",
+    )
+)  # fmt: skip
+
+
+def scored(tmp_path: Path, includes: str, **properties: str):
+    given = {"plugin.includes": f"urlnormalizer-basic|{includes}"}
+    return import_conf(conf(tmp_path / "conf", given | {k.replace("__", "."): v for k, v in properties.items()}))
+
+
+def test_scoring_plugins_become_rules_in_their_order(tmp_path):
+    found = scored(tmp_path, "scoring-(opic|link|depth)", scoring__filter__order=f"{DEPTH}  {LINK}")
+    assert found.settings == {"scoring.rules": ("depth", "link_rank", "opic")}
+    became = {one.property: (one.verdict, one.became) for one in found.properties}
+    told = ("sets", ['scoring.rules = ["depth", "link_rank", "opic"]'])
+    assert became == {"plugin.includes": told, "scoring.filter.order": told}
+    assert any("fetchlists do not follow" in note for note in found.notes)
+    assert with_values(found.settings).scoring.rules == ("depth", "link_rank", "opic")
+    assert len(active_rules(with_values(found.settings).scoring)) == 3
+
+
+def test_what_hangs_on_one_scoring_plugin_counts_with_it_alone(tmp_path):
+    values = {"scoring__depth__max": "3", "scoring__orphan__mark__orphan__after": "86400"}
+    found = scored(tmp_path, "scoring-(opic|depth|orphan)", **values)
+    assert found.settings == {"scoring.rules": ("opic", "depth"), "crawl.depth": 2, "db.orphan_after_s": 86_400}
+    found = scored(tmp_path, "scoring-opic", **values)
+    assert found.settings == {}
+    assert {one.property: one.note for one in found.properties if one.property != "plugin.includes"} == {
+        "scoring.depth.max": "counts only with scoring-depth in plugin.includes",
+        "scoring.orphan.mark.orphan.after": "counts only with scoring-orphan in plugin.includes",
+    }
+    found = scored(tmp_path, "scoring-depth", scoring__depth__max="soon")
+    assert found.settings == {"scoring.rules": ("depth",)}
+    assert {one.property: one.verdict for one in found.properties}["scoring.depth.max"] == "wrong"
+
+
+def test_scoring_plugins_without_a_rule_are_told(tmp_path):
+    order = f"org.example.MyScoringFilter {DEPTH} {OPIC}"
+    found = scored(tmp_path, "scoring-(opic|similarity|metadata)|urlmeta", scoring__filter__order=order)
+    assert found.settings == {}  # opic alone, as by default
+    for told in (
+        "scoring-similarity: no counterpart", "scoring-metadata: no counterpart", "urlmeta: no counterpart",
+        "no rule here does what myscoringfilter does", "depthscoringfilter is not in plugin.includes",
+    ):  # fmt: skip
+        assert any(told in note for note in found.notes), told
+    found = scored(tmp_path, "scoring-similarity")
+    assert (found.settings, any("stays at its default" in note for note in found.notes)) == ({}, True)
 
 
 def test_seeds_are_taken_as_they_stand(tmp_path):

@@ -15,12 +15,17 @@ IDS = (
     "urlfilter-domainblacklist", "urlfilter-domaindenylist", "urlfilter-fast", "urlfilter-validator",
     "urlnormalizer-basic", "urlnormalizer-regex", "urlnormalizer-host", "urlnormalizer-protocol",
     "urlnormalizer-querystring", "urlnormalizer-pass", "urlnormalizer-slash", "urlnormalizer-ajax",
+    "scoring-opic", "scoring-depth", "scoring-link", "scoring-orphan", "scoring-similarity", "scoring-metadata",
+    "urlmeta",
 )  # fmt: skip
 """Plug-ins whose place is asked for here."""
 
 BY_DEFAULT = frozenset(
-    ("urlfilter-regex", "urlfilter-validator", "urlnormalizer-basic", "urlnormalizer-regex", "urlnormalizer-pass")
-)
+    (
+        "urlfilter-regex", "urlfilter-validator", "urlnormalizer-basic", "urlnormalizer-regex", "urlnormalizer-pass",
+        "scoring-opic",
+    )
+)  # fmt: skip
 """What Nutch has in force when nothing is said."""
 
 _PLAIN = re.compile(r"(?:[\w|()-]|\(\?:|\.\*|\.\+|\\[.-])*", re.ASCII)

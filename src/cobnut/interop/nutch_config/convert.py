@@ -18,7 +18,7 @@ from cobnut.config.load import known_keys
 from cobnut.config.sections import Settings
 from cobnut.config.template import toml_value
 from cobnut.errors import InputError
-from cobnut.interop.nutch_config import chains, together
+from cobnut.interop.nutch_config import chains, scores, together
 from cobnut.interop.nutch_config.active import active_plugins
 from cobnut.interop.nutch_config.folder import find_conf, seed_files, seed_lines
 from cobnut.interop.nutch_config.found import Became, Imported
@@ -46,6 +46,7 @@ def import_conf(given: Path, *, defaults: bool = False) -> Imported:
     active = active_plugins(values.get("plugin.includes"), values.get("urlnormalizer.class", ""))
     chains.take_filters(conf, values.get, active, into)
     chains.take_normalizers(conf, values.get, active, into)
+    scores.take_scoring(mine, values.get("plugin.includes"), active, into)
     together.scope(mine, into)
     _sane(into)
     _told(into)
@@ -95,6 +96,15 @@ def put(one: Became, key: str, value: Any, into: Imported, note: str = "") -> No
     one.note = one.note if note in one.note else "; ".join(n for n in (one.note, note) if n)
 
 
+_TOGETHER = (
+    ("urlfilter.", "urls.filters"),
+    ("urlnormalizer.", "urls.normalizers"),
+    ("scoring.filter.", "scoring.rules"),
+    ("scoring.orphan.", "db.orphan_after_s"),
+)
+"""What properties that begin so set together, and `plugin.includes` with them."""
+
+
 def _told(into: Imported) -> None:
     """Properties that settings made together with others name these; what set nothing says so."""
     for one in into.properties:
@@ -102,7 +112,7 @@ def _told(into: Imported) -> None:
             continue
         keys = [
             key
-            for begins, key in (("urlfilter.", "urls.filters"), ("urlnormalizer.", "urls.normalizers"))
+            for begins, key in _TOGETHER
             if (one.property.startswith(begins) or one.property == "plugin.includes") and key in into.settings
         ]
         one.became = [f"{key} = {toml_value(into.settings[key])}" for key in keys]

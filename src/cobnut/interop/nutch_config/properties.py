@@ -78,12 +78,6 @@ def _schedule(text: str) -> str:
     raise ValueError(f"no schedule of ours does what {name[:80]!r} does")
 
 
-def _depth(text: str) -> float:
-    if number(text) < 1:
-        raise KeepsDefaultError("0 or less sets nothing")
-    return number(text) - 1
-
-
 def _additions(text: str) -> int:
     if whether(text):
         raise KeepsDefaultError("links are added, as by default")
@@ -305,12 +299,18 @@ ROWS: tuple[Row, ...] = (
     _none("urlnormalizer.*", "normalizers have no scopes: one form of a URL holds everywhere"),
     _none("urlfilter.*", "there is no such filter"),
     # plug-ins
-    _joined("plugin.includes", "which filters and normalizers are taken over; the rest is built in"),
+    _joined("plugin.includes", "which filters, normalizers and scoring plug-ins are taken over; the rest is built in"),
     _here("plugin.*", _PLUGINS),
     # scores and ranks
-    _sets("scoring.depth.max", "crawl.depth", _depth, "a seed has depth 0 here, 1 in Nutch"),
-    _here("scoring.filter.order", "scoring.rules"),
-    _none("scoring.orphan.*", "off by default; db.orphan_after_s takes orphans out of the index"),
+    _joined("scoring.depth.max", "crawl.depth, with scoring-depth in force; a seed has depth 0 here, 1 in Nutch"),
+    _joined("scoring.filter.order", "the order of scoring.rules"),
+    _joined("scoring.orphan.mark.orphan.after", "db.orphan_after_s, with scoring-orphan in force"),
+    _none("scoring.orphan.*", "an orphan is no other state before: it leaves the index after db.orphan_after_s"),
+    _none("scoring.similarity.*", "pages are not compared with a text that is wanted"),
+    _none("scoring.parse.md", "metadata is not passed on to links"),
+    _none("scoring.content.md", "metadata is not passed on to links"),
+    _none("scoring.db.md", "metadata is not passed on to links"),
+    _none("urlmeta.*", "metadata of a seed stays with the seed and is not passed on to links"),
     _none("scoring.*", _NO_CASH),
     _sets("link.analyze.num.iterations", "scoring.rank_iterations"),
     _sets("link.analyze.iteration", "scoring.rank_iterations"),

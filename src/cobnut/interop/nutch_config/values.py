@@ -86,6 +86,13 @@ def positive(text: str) -> float:
     return value
 
 
+def depth_limit(text: str) -> float:
+    """A greatest depth of which a seed has 1; here a seed has 0."""
+    if number(text) < 1:
+        raise KeepsDefaultError("0 or less sets nothing")
+    return number(text) - 1
+
+
 def fitted(value: Any, kind: Any, low: float, high: float) -> tuple[Any, str]:
     """A number in the type of its setting and within its range, and what had to be changed for that ("")."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
