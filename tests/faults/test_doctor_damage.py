@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from doctored import (
     biggest,
@@ -23,6 +24,7 @@ from doctored import (
     looked_at,
     make,
     rewritten,
+    rot,
     site,
 )
 
@@ -111,6 +113,12 @@ REPAIRED: dict[str, dict[str, tuple[Harm, str, str]]] = {
         "an index has no list": (lambda c: fill(of(c, 1, "index", "meta.json"), b"[" * 100_000), "index", "index"),
         "the index is cut": (lambda c: cut(biggest(current(c, "index"), "*.idx")), "index", ".idx"),
     },
+    "rot that can still be read": {
+        "in parsed": (lambda c: rot(of(c, 0, "parsed")), "part", "/parsed/"),
+        "in links": (lambda c: rot(of(c, 1, "links")), "part", "/links/"),
+        "in linked": (lambda c: rot(of(c, 2, "linked")), "part", "/linked/"),
+        "in ranks": (lambda c: rot(biggest(current(c, "ranks"))), "file", "ranks/"),
+    },
     "generations": {
         "the generation is gone": (lambda c: lose(current(c, "crawldb")), "current", "crawldb/CURRENT"),
         "the manifest is garbage": (lambda c: fill(manifest(c, "hostdb"), b"{"), "file", "hostdb/"),
@@ -178,6 +186,12 @@ NAMED: dict[str, dict[str, tuple[Harm, str, str]]] = {
         "the fetchlist is cut": (lambda c: cut(of(c, 1, "fetchlist")), "part", "be read"),
         "hosts are cut": (lambda c: cut(of(c, 2, "hosts")), "part", "be read"),
     },
+    "rot that can still be read": {
+        "in the fetchlist": (lambda c: rot(of(c, 0, "fetchlist")), "part", "fetchlist of segment"),
+        "in fetched": (lambda c: rot(of(c, 1, "fetched")), "part", "its checksum differs"),
+        "in hosts": (lambda c: rot(of(c, 2, "hosts")), "part", "hosts of segment"),
+        "in the linkdb": (lambda c: rot(biggest(current(c, "linkdb"))), "file", "checksum differs"),
+    },
     "archives": {
         "the crawldb is cut": (lambda c: cut(biggest(current(c, "crawldb"))), "file", "bytes and should have"),
         "an archive is cut": (lambda c: cut(of(c, 0, "warc", "*.gz"), 0.3), "archive", "ends before"),
@@ -244,6 +258,19 @@ def test_a_table_without_a_whole_generation(crawl: Path) -> None:
     (crawl / "crawldb/CURRENT").unlink()
     problems = looked_at(crawl, repair=True).problems
     assert any(f.check == "current" and "restore it from a backup" in f.remedy for f in problems)
+
+
+def test_parts_without_a_checksum_are_no_fault(crawl: Path) -> None:
+    segment = sorted((crawl / "segments").iterdir())[1]
+    for path in segment.glob("*/*.parquet"):
+        pq.write_table(pq.read_table(path, partitioning=None), path, compression="zstd")
+    found = looked_at(crawl, deep=True)
+    assert found.problems == []
+    (note,) = found.notes
+    assert note.check == "checksum"
+    assert note.where == str(segment)
+    assert main(["doctor", str(crawl)]) == 0
+    goes_on(crawl)
 
 
 # ---- bytes of an archive

@@ -106,6 +106,15 @@ def flip(path: Path, share: float = 0.5) -> None:
     path.write_bytes(data)
 
 
+def rot(path: Path) -> None:
+    """Turns over a bit of a Parquet file that no reader looks at: all of it can still be read."""
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"parquet-cpp")] ^= 1
+    path.unlink()
+    path.write_bytes(data)
+    pq.read_table(path, partitioning=None)
+
+
 def cut(path: Path, share: float = 0.6) -> None:
     """Leaves only the beginning of a file."""
     data = path.read_bytes()

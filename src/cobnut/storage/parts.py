@@ -1,7 +1,9 @@
 """How does a worker write its part of a segment's table?
 
-A part is one Parquet file that appears whole or not at all: written under a temporary name, fsynced, renamed. Once it
-has its name its rows are *acknowledged*: nothing will produce them again.
+A part is one Parquet file that appears whole or not at all: written under a temporary name, sealed with its checksum,
+fsynced, renamed. Once it has its name its rows are *acknowledged*: nothing will produce them again.
+
+Not here: what a seal is (`storage.seals`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cobnut.records.columns import Table
+from cobnut.storage import seals
 from cobnut.storage.files import fsync_file, fsync_folder, io_errors, temporary_name
 
 if TYPE_CHECKING:
@@ -30,13 +33,18 @@ def part_name(number: int, sequence: int | None = None) -> str:
 
 
 class ParquetFile:
-    """Writes one Parquet file of a table under exactly the path given; durable only after `close`."""
+    """Writes one Parquet file of a table under exactly the path given; durable only after `close`.
 
-    def __init__(self, path: Path, table: Table, row_group_rows: int = ROW_GROUP_ROWS) -> None:
+    `is_sealed`: it carries its own checksum; without that, a manifest has it.
+    """
+
+    def __init__(
+        self, path: Path, table: Table, row_group_rows: int = ROW_GROUP_ROWS, *, is_sealed: bool = False
+    ) -> None:
         import pyarrow.parquet as pq
 
         self.path, self.table, self.rows = path, table, 0
-        self._row_group_rows = row_group_rows
+        self._row_group_rows, self._is_sealed = row_group_rows, is_sealed
         with io_errors(path, "write"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._writer: Any = pq.ParquetWriter(
@@ -61,7 +69,11 @@ class ParquetFile:
     def close(self) -> None:
         """Closes and fsyncs the file."""
         with io_errors(self.path, "write"):
+            if self._is_sealed:
+                self._writer.add_key_value_metadata(seals.UNSEALED)
             self._writer.close()
+            if self._is_sealed:
+                seals.seal(self.path)
             fsync_file(self.path)
 
     def abandon(self) -> None:
@@ -77,7 +89,7 @@ class PartWriter:
         self.folder, self.name = folder, name
         self.path = folder / f"{name}.parquet"
         self._temporary = folder / temporary_name(name)
-        self._file = ParquetFile(self._temporary, table, row_group_rows)
+        self._file = ParquetFile(self._temporary, table, row_group_rows, is_sealed=True)
 
     @property
     def rows(self) -> int:

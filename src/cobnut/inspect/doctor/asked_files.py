@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cobnut.records import catalogue, outcomes
 from cobnut.records.columns import Table
+from cobnut.storage.seals import is_whole
 from cobnut.storage.tables import partition_range
 from cobnut.urls.hosts import bucket_of
 from cobnut.urls.keys import host_key
@@ -52,17 +53,21 @@ def look(
 ) -> dict[str, Any]:
     """Counts of what is wrong in a file of a table, by name, each with the first example; `rows` is their number.
 
-    `deep` reads every column, otherwise those that are looked at; `is_bare`: only the foot of the file.
+    `deep` reads every column, otherwise those that are looked at; `is_bare`: only the foot of the file. `is_sealed`:
+    is its checksum right (None: it has none)? Where it is not, nothing else is asked.
     """
     import pyarrow.parquet as pq
 
     known = catalogue.table(table)
+    is_sealed = is_whole(Path(path)) if known.scope == "segment" else True
+    if is_sealed is False:
+        return {"rows": 0, "schema": [], "faults": {}, "is_sealed": False}
     found = _Found()
     with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
         rows = int(file.metadata.num_rows)
         schema = _schema_faults(known, file.schema_arrow)
         if schema or is_bare:
-            return {"rows": rows, "schema": schema, "faults": {}}
+            return {"rows": rows, "schema": schema, "faults": {}, "is_sealed": is_sealed}
         names = list(known.column_names)
         checks = _checks(known, partition, partitions, now_ms)
         wanted = (
@@ -84,7 +89,7 @@ def look(
             passed += batch.num_rows
     if passed != rows:
         found.add("foot", abs(rows - passed), f"{rows} rows announced, {passed} found")
-    return {"rows": passed, "schema": [], "faults": found.values}
+    return {"rows": passed, "schema": [], "faults": found.values, "is_sealed": is_sealed}
 
 
 class _Found:

@@ -36,6 +36,7 @@ class Looked(msgspec.Struct):
     damaged: set[str] = set()
     warc_files: list[str] = []
     is_busy: bool = False
+    unsealed: list[str] = []
 
 
 def check_segments(visit: Visit) -> list[Looked]:
@@ -74,10 +75,22 @@ def _check(visit: Visit, segment: SegmentFolder) -> Looked | None:
     for table in TABLES:
         for path in parts[table.name]:
             _check_part(visit, looked, table.name, path)
+    _note_unsealed(visit, looked)
     _agree(visit, looked)
     if not segment.path.exists():  # cleaned away meanwhile
         return None
     return looked
+
+
+def _note_unsealed(visit: Visit, looked: Looked) -> None:
+    if looked.unsealed:
+        count = counted(len(looked.unsealed), "part has", "parts have")
+        first = Path(looked.unsealed[0]).relative_to(looked.segment.path)
+        visit.note(
+            "checksum", f"segment {looked.segment.name}: {count} no checksum ({first})", looked.segment.path,
+            "bytes of them that change and can still be read are not noticed",
+            "none is needed: an older program wrote them, and what is written now has one",
+        )  # fmt: skip
 
 
 def _check_part(visit: Visit, looked: Looked, table: str, path: Path) -> None:
@@ -97,6 +110,8 @@ def _check_part(visit: Visit, looked: Looked, table: str, path: Path) -> None:
     visit.checked.rows += answer["rows"]
     tell_future(visit, f"{table} of segment {looked.segment.name}", path, answer)
     faults = told(answer, None)
+    if "is_sealed" in answer and answer["is_sealed"] is None:
+        looked.unsealed.append(str(path))
     if not faults:
         looked.parts.setdefault(table, []).append(str(path))
         return

@@ -72,6 +72,8 @@ def told(answer: dict[str, Any], rows: int | None) -> list[tuple[str, str]]:
     """What a probe's answer about a file comes to: faults in words, each with what it means."""
     if "broken" in answer:
         return [(f"the file cannot be read to its end ({answer['broken']})", "what is in it is lost")]
+    if answer.get("is_sealed") is False:
+        return [("its checksum differs", "what is in it cannot be trusted")]
     found = [
         (f"other columns than this program reads ({fault})", "stages cannot read it") for fault in answer["schema"]
     ]
