@@ -5,26 +5,50 @@ holds the host buckets [p * 65536 / n, (p + 1) * 65536 / n): contiguous, so that
 and readers can prune by the statistics of a file.
 
 A partition is a *base*, sorted by key, and may have a *delta*: rows that replace those of the base with the same key,
-or are new. A round writes a delta instead of everything; a delta that has grown is folded in.
+or are new; and a *gone* file beside it, the keys of which nothing is left. A round writes these instead of everything;
+a delta that has grown is folded in. Readers see the rows that hold (`storage.layers`, whose names are given here too).
 
 Not here: publishing and locks (`storage.generations`), what the rows mean (`records.catalogue`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from cobnut.errors import DataError, MachineError
+import msgspec
+
+from cobnut.errors import DataError
 from cobnut.records.columns import Table
-from cobnut.storage.files import io_errors, link_or_copy, not_allowed, unreadable
+from cobnut.storage.files import io_errors, link_or_copy
 from cobnut.storage.generations import Draft, Generation, GenerationStore
+from cobnut.storage.layers import (
+    Layers,
+    Shape,
+    batches_of,
+    damaged,
+    first_damaged,
+    layer_of,
+    parquet,
+    read_files,
+    relation,
+    remedy_of,
+    rows_held,
+    segment_remedy,
+    shape_of,
+)
 from cobnut.storage.parts import ParquetFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+__all__ = [
+    "Layers", "Shape", "TableDraft", "TableStore", "TableVersion", "batches_of", "checksum", "damaged", "first_damaged",
+    "parquet", "partition_of", "partition_range", "partitions_for", "read_files", "relation", "remedy_of",
+    "segment_remedy",
+]  # fmt: skip
 
 BUCKETS = 65_536
 MOST_PARTITIONS = 4_096
@@ -50,39 +74,6 @@ def partitions_for(rows: int, rows_per_partition: int) -> int:
     return count
 
 
-class Layers(tuple[Path, ...]):
-    """The files of a table: those of bases, then those of deltas, whose rows replace the bases' by `key`.
-
-    As a sequence it is all of them, for who checks or copies files. `read_files`, `batches_of` and `relation` give the
-    rows that hold.
-    """
-
-    base: tuple[Path, ...]
-    delta: tuple[Path, ...]
-    key: str
-
-    @classmethod
-    def of(cls, base: Iterable[Path], delta: Iterable[Path], key: str) -> Layers:
-        """The files of some bases and their deltas."""
-        base, delta = tuple(base), tuple(delta)
-        layers = cls((*base, *delta))
-        layers.base, layers.delta, layers.key = base, delta, key
-        return layers
-
-
-class Shape(NamedTuple):
-    """Rows of a partition: those of its base, those of its delta, and how many of the base the delta replaces."""
-
-    base: int
-    delta: int
-    replaced: int
-
-    @property
-    def rows(self) -> int:
-        """The rows that hold."""
-        return self.base + self.delta - self.replaced
-
-
 class TableVersion:
     """One generation of a Parquet table, open for reading; a context manager."""
 
@@ -94,7 +85,7 @@ class TableVersion:
 
     def files(self, partition: int | None = None, of: int | None = None) -> Layers:
         """The files that may hold rows of partition `partition` of `of` (all files when not given)."""
-        found: dict[bool, list[Path]] = {False: [], True: []}
+        found: dict[str, list[Path]] = {"base": [], "delta": [], "gone": []}
         for entry in self.manifest.get("files", []):
             if partition is not None:
                 low, high = partition_range(partition, of or self.partitions)
@@ -107,15 +98,12 @@ class TableVersion:
                     f"a file of {self.table.name} is missing", where=str(path),
                     remedy=remedy_of(path),
                 )  # fmt: skip
-            found["replaced" in entry].append(path)
-        return Layers.of(found[False], found[True], self.table.key[0])
+            found[layer_of(entry)].append(path)
+        return Layers.of(found["base"], found["delta"], self.table.key[0], found["gone"])
 
     def shape(self, partition: int) -> Shape:
-        """How many rows a partition's base and delta have, and how many of the base the delta replaces."""
-        entries = [e for e in self.manifest.get("files", []) if int(e["partition"]) == partition]
-        base = sum(int(e["rows"]) for e in entries if "replaced" not in e)
-        deltas = [e for e in entries if "replaced" in e]
-        return Shape(base, sum(int(e["rows"]) for e in deltas), sum(int(e["replaced"]) for e in deltas))
+        """How many rows a partition's files have, and how many of the base do not hold any more."""
+        return shape_of(e for e in self.manifest.get("files", []) if int(e["partition"]) == partition)
 
     def read(self, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
         """Rows as one Arrow table; `filters` as `pyarrow.parquet.read_table` takes them."""
@@ -201,28 +189,31 @@ class TableDraft:
     def write_partition(self, partition: int, batches: Iterable[pa.RecordBatch | pa.Table]) -> int:
         """Writes all rows of one partition; rows written."""
         name = f"part-{partition:05d}.parquet"
-        file = ParquetFile(self._draft.path / name, self.table)
-        try:
-            for batch in batches:
-                file.write(batch)
-        except BaseException:
-            file.abandon()
-            raise
-        file.close()
+        file = self._written(name, self.table, batches)
         self._add(name, partition, file.rows)
         return file.rows
 
     def write_delta(
-        self, version: TableVersion, partition: int, batches: Iterable[pa.RecordBatch | pa.Table], rows: int
-    ) -> None:
+        self, version: TableVersion, partition: int, batches: Iterable[pa.RecordBatch | pa.Table], rows: int,
+        gone: Iterable[pa.RecordBatch | pa.Table] = (),
+    ) -> None:  # fmt: skip
         """Takes the base of one partition over from *version* and gives it this delta; `rows` hold then in all.
 
-        `batches` are sorted by key, and hold what the former delta held and nothing newer replaces.
+        `batches` are sorted by key, and hold what the former delta held and nothing newer replaces. `gone` are the
+        first keys of which nothing is left, sorted, one column; those of the former delta are among them.
         """
         self._keep(version, partition, delta=False)
         base = version.shape(partition).base
         name = f"delta-{partition:05d}.parquet"
-        file = ParquetFile(self._draft.path / name, self.table)
+        file = self._written(name, self.table, batches)
+        self._add(name, partition, file.rows, replaced=base + file.rows - rows)
+        keys = [batch for batch in gone if batch.num_rows]
+        if keys:
+            name = f"gone-{partition:05d}.parquet"
+            self._add(name, partition, self._written(name, keys_of(self.table), keys).rows, gone=True)
+
+    def _written(self, name: str, table: Table, batches: Iterable[pa.RecordBatch | pa.Table]) -> ParquetFile:
+        file = ParquetFile(self._draft.path / name, table)
         try:
             for batch in batches:
                 file.write(batch)
@@ -230,7 +221,7 @@ class TableDraft:
             file.abandon()
             raise
         file.close()
-        self._add(name, partition, file.rows, replaced=base + file.rows - rows)
+        return file
 
     def keep_partition(self, version: TableVersion, partition: int) -> None:
         """Takes one partition over unchanged from another version with as many partitions, at the cost of a link."""
@@ -238,25 +229,18 @@ class TableDraft:
 
     def _keep(self, version: TableVersion, partition: int, delta: bool) -> None:
         for entry in version.manifest.get("files", []):
-            if int(entry["partition"]) == partition and (delta or "replaced" not in entry):
+            if int(entry["partition"]) == partition and (delta or layer_of(entry) == "base"):
                 with io_errors(self._draft.path, "link a partition"):
                     link_or_copy(version.generation.path / entry["name"], self._draft.path / entry["name"])
                 self._files.append(dict(entry))
-                self.rows += int(entry["rows"]) - int(entry.get("replaced", 0))
+                self.rows += rows_held(entry)
 
-    def _add(self, name: str, partition: int, rows: int, replaced: int | None = None) -> None:
+    def _add(self, name: str, partition: int, rows: int, **layer: int | bool) -> None:
         path = self._draft.path / name
-        self._files.append(
-            {
-                "name": name,
-                "partition": partition,
-                "rows": rows,
-                "bytes": path.stat().st_size,
-                "xxh3": checksum(path),
-                **({} if replaced is None else {"replaced": replaced}),
-            }
-        )
-        self.rows += rows - (replaced or 0)
+        size, digest = path.stat().st_size, checksum(path)
+        entry = {"name": name, "partition": partition, "rows": rows, "bytes": size, "xxh3": digest, **layer}
+        self._files.append(entry)
+        self.rows += rows_held(entry)
 
     def publish(self, stage: str, **more: Any) -> int:
         """Makes this the current version; its number. `more` goes into the manifest (inputs, applied, settings)."""
@@ -284,6 +268,12 @@ class TableDraft:
         self._draft.__exit__(kind, value, trace)
 
 
+def keys_of(table: Table) -> Table:
+    """A table of the first keys of a table, and nothing else."""
+    name = table.key[0]
+    return msgspec.structs.replace(table, key=(name,), columns=tuple(c for c in table.columns if c.name == name))
+
+
 def checksum(path: Path) -> str:
     """xxh3-128 of a file, in hexadecimal."""
     import xxhash
@@ -293,137 +283,3 @@ def checksum(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
-
-
-def relation(files: Sequence[Path], columns: Iterable[str] = ("*",), where: str | None = None) -> str:
-    """The rows of some Parquet files as a query of the embedded engine; of layers, the rows that hold.
-
-    `where` may speak of columns only.
-    """
-    chosen = ", ".join(name if name == "*" else f'"{name}"' for name in columns)
-    condition = f" WHERE {where}" if where else ""
-    if not isinstance(files, Layers) or not files.delta:
-        return f"SELECT {chosen} FROM {parquet(files)} AS base{condition}"
-    delta = f"SELECT {chosen} FROM {parquet(files.delta)} AS delta{condition}"
-    if not files.base:
-        return delta
-    newer = f'(SELECT "{files.key}" FROM {parquet(files.delta)}) AS newer'
-    base = f'{parquet(files.base)} AS base ANTI JOIN {newer} USING ("{files.key}")'
-    return f"SELECT {chosen} FROM {base}{condition} UNION ALL {delta}"
-
-
-def parquet(files: Iterable[Path]) -> str:
-    """Some Parquet files as the embedded engine reads them."""
-    quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
-    return f"read_parquet([{quoted}], hive_partitioning = false)"
-
-
-def read_files(table: Table, files: Sequence[Path], columns: list[str] | None = None, filters: Any = None) -> pa.Table:
-    """Rows of some Parquet files of a table as one Arrow table; a `DataError` names a damaged file."""
-    if isinstance(files, Layers) and files.delta:
-        return _read_layers(table, files, columns, filters)
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = table.schema()
-    if columns is not None:
-        schema = pa.schema([schema.field(c) for c in columns])
-    pieces = []
-    for path in files:
-        try:
-            pieces.append(pq.read_table(path, columns=columns, filters=filters, partitioning=None).cast(schema))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, KeyError, ValueError) as error:
-            raise damaged(path, error, table.name) from error
-    return pa.concat_tables(pieces) if pieces else schema.empty_table()
-
-
-def _read_layers(table: Table, files: Layers, columns: list[str] | None, filters: Any) -> pa.Table:
-    import pyarrow as pa
-
-    names = list(table.column_names if columns is None else columns)
-    wanted = names if files.key in names else [*names, files.key]
-    rows = read_files(table, files.base, wanted, filters)
-    delta = read_files(table, files.delta, names, filters)
-    newer = read_files(table, files.delta, [files.key]).column(0)
-    return pa.concat_tables([rows.filter(_is_kept(rows.column(files.key), newer)).select(names), delta])
-
-
-def _is_kept(keys: pa.ChunkedArray, newer: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Of each key of a base, whether no row of the delta replaces its row."""
-    import pyarrow.compute as pc
-
-    return pc.invert(pc.is_in(keys, value_set=newer))
-
-
-def batches_of(
-    table: Table, files: Sequence[Path], columns: list[str] | None = None, rows: int = 4_096
-) -> Iterator[pa.RecordBatch]:
-    """Rows of some Parquet files batch by batch, in constant memory; of layers, the rows that hold."""
-    import pyarrow as pa
-
-    if isinstance(files, Layers) and files.delta:
-        newer = read_files(table, files.delta, [files.key]).column(0)
-        for path in files.base:
-            # all keys at once: for each batch anew, the set of newer ones would be made as often
-            holds = _is_kept(read_files(table, [path], [files.key]).column(0), newer)
-            place = 0
-            for batch in batches_of(table, [path], columns, rows):
-                kept = batch.filter(holds.slice(place, batch.num_rows).combine_chunks())
-                place += batch.num_rows
-                if kept.num_rows:
-                    yield kept
-        yield from batches_of(table, files.delta, columns, rows)
-        return
-    import pyarrow.parquet as pq
-
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(batch_size=rows, columns=columns)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise damaged(path, error, table.name) from error
-
-
-def damaged(path: Path, error: Exception, what: str) -> DataError | MachineError:
-    """The clear error for a Parquet file that cannot be read."""
-    if unreadable(path) is not None:
-        return not_allowed(path)
-    line = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
-    return DataError(f"a file of {what} is damaged ({line})", where=str(path), remedy=remedy_of(path))
-
-
-def first_damaged(files: Iterable[Path]) -> Path | None:
-    """The first of some Parquet files that cannot be read to its end."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                for _ in file.iter_batches():
-                    pass
-        except (pa.ArrowException, OSError):
-            return path
-    return None
-
-
-def remedy_of(path: Path) -> str:
-    """What helps when a table's file is damaged: a crawl's tables have former versions, a segment's come from others.
-
-    `path` is DIR/TABLE/GENERATION/FILE, or DIR/segments/SEGMENT/TABLE/FILE.
-    """
-    segment, table = path.parent.parent, path.parent.name
-    if segment.parent.name != "segments":
-        return f"use `cobnut rollback {segment.parent} {segment.name}`, or restore it"
-    crawl = segment.parent.parent
-    if table in ("parsed", "links"):
-        folders = f"{segment / 'parsed'} and {segment / 'links'}"
-        return f"remove {folders} and run `cobnut parse {crawl} {segment.name}`"
-    if table == "linked":
-        return f"remove it and run `cobnut updatesegs {crawl}`"
-    return segment_remedy(segment)
-
-
-def segment_remedy(segment: Path) -> str:
-    """What helps when nothing else can make a segment's file again."""
-    return f"restore it, or remove {segment}: what is not in the crawldb yet is fetched again in a later round"
