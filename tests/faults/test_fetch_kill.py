@@ -159,6 +159,20 @@ def test_a_cut_last_member_is_left_and_its_url_fetched_again(bench, web, cut):
     assert len(bench.rows()) == 10
 
 
+def test_what_a_refusal_says_of_itself_is_read_back_too(bench, web):
+    web.site("a.test", {"/in": Answer(401, headers={"WWW-Authenticate": "Basic realm=x"}), "/no": Answer(403, "no")})
+    bench.fetch("http://a.test/in", "http://a.test/no")
+    before = bench.rows()
+    for path in bench.segment.part_files(FETCHED):
+        path.unlink()
+    web.reset()
+    assert bench.fetch().flags == {"login_wall": 1}
+    assert not web.log
+    assert bench.rows().keys() == before.keys()
+    for url, row in bench.rows().items():
+        assert row["flags"] == before[url]["flags"] == (["login_wall"] if url.endswith("/in") else None)
+
+
 def test_ten_kills_at_any_moment(tmp_path, web, bench_class, fetch_pool):
     web.site("a.test", {"*": SLOW}).site("b.test", {"*": SLOW})
     bench = bench_class(tmp_path / "c", web, fetch_pool)

@@ -126,6 +126,13 @@ def rows(crawl: Path) -> dict[str, dict[str, Any]]:
     return {row["url"]: row for row in map(json.loads, lines)}
 
 
+def fetched(crawl: Path) -> list[dict[str, Any]]:
+    """All rows about requests, of all segments."""
+    names = sorted(path.name for path in (crawl / "segments").iterdir() if path.name.isdigit())
+    told = [cobnut("read", "segment", crawl, name, "--table", "fetched", "--json").stdout for name in names]
+    return [json.loads(line) for text in told for line in text.splitlines()]
+
+
 def found(crawl: Path) -> set[str]:
     """What a searcher gets for the word that stands on every page."""
     hits = json.loads(cobnut("search", crawl, WORD, "--json", "--limit", "100").stdout)["hits"]
@@ -280,3 +287,34 @@ def test_flags_are_counted(tmp_path: Path) -> None:
     assert "1  needs_javascript: Next to no text" in told
     assert "1  login_wall: A reader" in told
     assert "needs_javascript: Next to no text" in cobnut("why", folder, HOME + "app").stdout
+
+
+def test_refusals_that_are_a_challenge_or_want_a_login_are_told(tmp_path: Path) -> None:
+    challenge = "<title>Just a moment...</title><script>window._cf_chl_opt={}</script>" + WORD
+    basic = {"WWW-Authenticate": 'Basic realm="in"'}
+    pages = {
+        "/": page("home", ("check", "in", "plain", "page")), "/page": page("page"), "/check": Answer(403, challenge),
+        "/in": Answer(401, WORD, headers=basic), "/plain": Answer(403, "<h1>Forbidden</h1>" + WORD),
+    }  # fmt: skip
+    folder = tmp_path / "crawl"
+    busy = "http://busy.test/x"
+    with FakeWeb().site("a.test", pages).site("busy.test", {
+        "/x": Answer(503, challenge, headers={"Retry-After": "1000"}), "/robots.txt": ROBOTS,
+    }) as web:  # fmt: skip
+        told = cobnut("crawl", folder, HOME, busy, *to_web(web.port), expect=1).stdout
+    assert "Refused, and not to everybody:\n          2  bot_challenge: The server wants" in told
+    assert "1  login_wall: A reader has to log in first.\n" in told
+    assert indexed_urls(folder) == {HOME, HOME + "page"}
+    why = cobnut("why", folder, HOME + "check").stdout
+    assert "fetching it failed (http_403: The server answered 403 (Forbidden); bot_challenge: The server wants" in why
+    assert why.count("bot_challenge: The server wants to know first whether a person asks") == 2  # verdict and visit
+    assert "state is gone (http_401" in (why := cobnut("why", folder, HOME + "in").stdout)
+    assert "; login_wall: A reader has to log in first)." in why
+    assert "_challenge" not in cobnut("why", folder, HOME + "plain").stdout
+    state = rows(folder)
+    assert {url: row["status"] for url, row in state.items() if row["status"] != "fetched"} == {
+        HOME + "check": "unfetched", HOME + "in": "gone", HOME + "plain": "unfetched", busy: "unfetched",
+    }  # fmt: skip
+    assert {row["url"]: row["flags"] for row in fetched(folder) if row["flags"]} == {
+        HOME + "check": ["bot_challenge"], busy: ["bot_challenge"], HOME + "in": ["login_wall"],
+    }  # fmt: skip

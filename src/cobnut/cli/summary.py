@@ -36,6 +36,7 @@ def summary_lines(summary: Summary, crawl_dir: str, robots_causes: Mapping[str, 
     yield from _reasons("Links that did not enter", summary.left_out)
     yield from _reasons("Known, and held back", summary.held)
     yield from _told("Fetched, and no page to be read", summary.flags, FLAGS)
+    yield from _told("Refused, and not to everybody", summary.refusals, FLAGS)
     if any(summary.duplicates.values()):
         yield f"Copies not shown: {counted(summary.duplicates, by_size=True)}"
     for line in summary.messages:

@@ -49,6 +49,7 @@ class Summary(msgspec.Struct):
     held: dict[str, int] = {}  # URLs that wait although nothing more is fetched now, by reason
     duplicates: dict[str, int] = {}
     flags: dict[str, int] = {}  # pages of this run that are no pages to be read, by what they are
+    refusals: dict[str, int] = {}  # answers of this run that refused a page and say to whom, by what they are
     documents: int = 0
     next_due_at: int | None = None
     messages: list[str] = []
@@ -291,6 +292,8 @@ class _Run:
                 self.message(line)
         if report.stage == "parse":
             self.summary.flags = _sum(self.summary.flags, report.details["flags"])
+        if report.stage == "fetch":
+            self.summary.refusals = _sum(self.summary.refusals, report.details["flags"])
         if report.stage in ("updatedb", "generate"):
             for name, count in report.left_out.items():
                 if name.startswith("filtered_by:"):

@@ -110,10 +110,12 @@ def fetch(
             "pages": done.outcomes.get("success", 0), "listed": done.listed, "rows": done.rows, "hops": done.hops,
             "left": done.left, "requests": done.requests, "robots": done.robots, "body_bytes": done.body_bytes,
             "warc_bytes": done.warc_bytes, "recovered": done.recovered,
-            **{name: count for name, count in done.outcomes.items() if name != "success"},
+            **{name: count for name, count in done.outcomes.items() if name != "success"}, **done.flags,
         }  # fmt: skip
         report.left_out = dict(done.reasons)
-        report.details = {"left_by": dict(done.left_by), "sealed": done.sealed, "stopped": done.stopped}
+        report.details = {
+            "left_by": dict(done.left_by), "sealed": done.sealed, "stopped": done.stopped, "flags": dict(done.flags),
+        }  # fmt: skip
         report.messages = list(done.notices)
         if pool is not None:  # its processes live on: their time is not yet among the ended children's
             report.cpu_s += done.cpu_s

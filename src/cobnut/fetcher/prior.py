@@ -18,7 +18,7 @@ from cobnut.fetcher.origins import NAMING_FAILED, OURS, decoded
 from cobnut.fetcher.pace import HostPast, longest_delay_s
 from cobnut.fetcher.results import FetchedRow, PartOutput
 from cobnut.fetcher.robots import RobotsRules
-from cobnut.fetcher.rows import kept_headers
+from cobnut.fetcher.rows import kept_headers, refusal_flags
 from cobnut.fetcher.run import Run
 from cobnut.fetcher.task import Origin, Task
 from cobnut.records.catalogue import FETCHLIST
@@ -144,6 +144,7 @@ def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
         headers.get("etag"), headers.get("last-modified"), past_ms(headers.get("last-modified"), response.at_ms), None,
         found.place.file, found.place.offset,
         response.address, response.score, response.depth, response.hop_from, response.had_condition,
+        refusal_flags(answer),
     )  # fmt: skip
 
 

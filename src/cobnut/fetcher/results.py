@@ -65,6 +65,7 @@ class FetchedRow(NamedTuple):
     depth: int
     hop_from: str | None
     had_condition: bool
+    flags: tuple[str, ...] | None = None
 
 
 class Acknowledged(NamedTuple):

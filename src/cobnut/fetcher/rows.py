@@ -9,6 +9,7 @@ from typing import Any
 
 from cobnut.fetcher.answer import KEPT_HEADERS, Answer, now_ms, retry_after_s
 from cobnut.fetcher.outcome import Verdict
+from cobnut.fetcher.refusal import flags_of_refusal
 from cobnut.fetcher.results import FetchedRow
 from cobnut.fetcher.task import Task
 from cobnut.text.dates import past_ms
@@ -37,8 +38,15 @@ def fetched_row(
         place.file if place is not None else None,
         place.offset if place is not None else None,
         answer.address if answer is not None else None,
-        task.score, task.depth, task.hop_from, bool(task.condition),
+        task.score, task.depth, task.hop_from, bool(task.condition), refusal_flags(answer),
     )  # fmt: skip
+
+
+def refusal_flags(answer: Answer | None) -> tuple[str, ...] | None:
+    """What an answer that brought no page says of itself."""
+    if answer is None or answer.status is None or answer.status < 400:
+        return None
+    return flags_of_refusal(answer.status, answer.headers, answer.body)
 
 
 def kept_headers(headers: dict[str, str]) -> dict[str, str]:

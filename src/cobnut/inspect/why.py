@@ -74,7 +74,8 @@ def _why_not(evidence: Evidence, row: Row | None) -> str:
         return "pages link to it, but it has not entered the crawldb (nofollow, depth, or updatedb not run since)."
     if row["status"] == "unfetched":
         if row["reason"]:
-            return f"fetching it failed ({_reason(row['reason'])}); the next try is due {_time(row['due_at'])}."
+            why = _reason(row["reason"]) + _refused_as(evidence)
+            return f"fetching it failed ({why}); the next try is due {_time(row['due_at'])}."
         if evidence.refused_by:
             return f"it was never fetched, and the filter `{evidence.refused_by}` keeps it out of the fetchlists now."
         if evidence.robots_allows is False:
@@ -84,7 +85,8 @@ def _why_not(evidence: Evidence, row: Row | None) -> str:
         target = (evidence.page or {}).get("redirect_key")
         return f"it redirects{' to ' + plain(key_to_url(target)) if target else ''}, which stands for it."
     if row["status"] in ("gone", "parse_failed", "orphan"):
-        return f"its state is {row['status']} ({_reason(row['reason']) or 'no reason recorded'})."
+        why = (_reason(row["reason"]) or "no reason recorded") + _refused_as(evidence)
+        return f"its state is {row['status']} ({why})."
     shown = [d for d in evidence.duplicates if d["representative_key"] != evidence.url.key]
     if shown:
         last = shown[-1]
@@ -102,6 +104,16 @@ def _why_not(evidence: Evidence, row: Row | None) -> str:
     if evidence.index_state != "ready":
         return f"{evidence.index_state}: `cobnut index` and `cobnut merge` make it."
     return "it was fetched, and `cobnut index` and `cobnut merge` have not been run since."
+
+
+def _refused_as(evidence: Evidence) -> str:
+    """What the last answer said of itself, where it refused the page."""
+    own = [visit for visit in evidence.fetched if visit["url_key"] == evidence.url.key]
+    return "".join(f"; {_flag(flag)}" for flag in (own[-1]["flags"] or () if own else ()))
+
+
+def _flag(flag: str) -> str:
+    return f"{plain(flag)}: {FLAGS.get(flag, 'of no documented kind').rstrip('.')}"
 
 
 def _reason(reason: str | None) -> str:
@@ -258,6 +270,8 @@ def _visit(row: Row, key: str) -> str:
         text += f" in {row['elapsed_ms']} ms"
     if row["truncated"]:
         text += ", cut"
+    for flag in row["flags"] or ():
+        text += f"; {_flag(flag)}"
     if row["redirect_url"]:
         text += f", to {plain(row['redirect_url'])}"
     if row["reason"] == "private_address" and row["address"]:

@@ -22,11 +22,12 @@ from cobnut.parsers import directives, guard, media_type, xml_links
 from cobnut.parsers.body import BAD_ENCODING, gunzip, undo_encoding
 from cobnut.parsers.embeds import Embeds
 from cobnut.parsers.extractor import extractor
-from cobnut.parsers.flags import Seen, flags_of
+from cobnut.parsers.flags import flags_of
 from cobnut.parsers.html import KIND_ALTERNATE, KIND_CANONICAL, KIND_LINK, KIND_REFRESH, HtmlPage, RawLinks, read_html
 from cobnut.text.charset import Decoded, decode
 from cobnut.text.dates import date_ms
 from cobnut.text.language import detect as detect_language
+from cobnut.text.walls import Seen
 from cobnut.urls.hosts import host_of
 from cobnut.urls.keys import key_to_url
 from cobnut.urls.page_links import resolve_all

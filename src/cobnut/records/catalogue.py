@@ -222,6 +222,7 @@ FETCHED = Table(
         _k("depth", "int32", "Depth from the fetchlist; a redirect target has that of its source."),
         _c("hop_from", "string", "url_key of the URL whose redirect led here; NULL for a URL of the fetchlist."),
         _c("had_condition", "bool", "A conditional request was sent: only then a 304 is believed."),
+        _c("flags", "strings", "What a refusal is, where it says so: bot_challenge or login_wall."),
     ),
 )
 

@@ -45,8 +45,8 @@ PROXY_NOTICE = "the proxy resolves the names: that none of them leads to a priva
 
 
 class FetchReport(msgspec.Struct, frozen=True):
-    """What one run did. `outcomes` and `reasons` count the rows of the segment's parts, those of former runs
-    included.
+    """What one run did. `outcomes`, `reasons` and `flags` (of refusals) count the rows of the segment's parts, those of
+    former runs included.
 
     `listed`: URLs to fetch in the fetchlist; `left`: those without a row, which return to the next fetchlist,
     with the reasons in `left_by`. `sealed`: the segment is fetched. `complete`: every URL has a row.
@@ -59,6 +59,7 @@ class FetchReport(msgspec.Struct, frozen=True):
     left: int
     outcomes: dict[str, int]
     reasons: dict[str, int]
+    flags: dict[str, int]
     left_by: dict[str, int]
     requests: int
     robots: int
@@ -296,18 +297,19 @@ def _report(
     from cobnut.storage.parts import part_name
     from cobnut.storage.tables import read_files
 
-    outcomes, reasons = Counter[str](), Counter[str]()
+    outcomes, reasons, flags = Counter[str](), Counter[str](), Counter[str]()
     rows = hops = 0
     keys: set[str] = set()
     names = tuple(f"{part_name(number)}-" for number in chosen)
     for path in segment.part_files(FETCHED):
         if path.name.startswith(names):
-            data = read_files(FETCHED, [path], ["url_key", "outcome", "reason", "hop_from"])
+            data = read_files(FETCHED, [path], ["url_key", "outcome", "reason", "hop_from", "flags"])
             rows += data.num_rows
             hops += data.num_rows - data.column("hop_from").null_count
             keys.update(data.column("url_key").to_pylist())
-            for counter, column in ((outcomes, "outcome"), (reasons, "reason")):
-                for entry in pc.value_counts(data.column(column).drop_null()).to_pylist():
+            told = (data.column("outcome"), data.column("reason"), pc.list_flatten(data.column("flags")))
+            for counter, values in zip((outcomes, reasons, flags), told, strict=True):
+                for entry in pc.value_counts(values.drop_null()).to_pylist():
                     counter[entry["values"]] += entry["counts"]
     if len(keys) != rows:
         raise DataError(
@@ -323,8 +325,8 @@ def _report(
     counts = pool_report.counts
     return FetchReport(
         segment=segment.name, listed=listed, rows=rows, hops=hops, left=left, outcomes=dict(outcomes),
-        reasons=dict(reasons), left_by=dict(counts.left), requests=counts.requests, robots=counts.robots,
-        body_bytes=counts.body_bytes, warc_bytes=counts.warc_bytes, recovered=counts.recovered,
+        reasons=dict(reasons), flags=dict(flags), left_by=dict(counts.left), requests=counts.requests,
+        robots=counts.robots, body_bytes=counts.body_bytes, warc_bytes=counts.warc_bytes, recovered=counts.recovered,
         elapsed_s=pool_report.elapsed_s, cpu_s=pool_report.cpu_s, sealed=sealed, stopped=pool_report.stopped,
         replaced_workers=pool_report.replaced_workers, notices=notices(settings, pool_report),
     )  # fmt: skip

@@ -114,7 +114,7 @@ def test_a_page_may_be_two_things() -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        "<noscript>", "<noscript>x", "<div id=root>", "<div id=root><!--", "<script>location", "javascript ", "enable ",
+        "<noscript>", "<noscript>x", "<noscript", "<script", "<div id=root>", "<div id=root><!--", "<script>location", "javascript ", "enable ",
         "<div id=", "<!-- -->", " ", "verify you are ", "<app-root>", "<app-root><!-- -->", "\n",
     ],
 )  # fmt: skip
