@@ -141,6 +141,18 @@ def disagreements(settings: Settings) -> list[str]:
     ):
         if value_of(settings, low) > value_of(settings, high):
             found.append(f"{low} ({value_of(settings, low):g}) is above {high} ({value_of(settings, high):g})")
+    return found + _host_disagreements(settings)
+
+
+def _host_disagreements(settings: Settings) -> list[str]:
+    """Hosts whose shortest interval the longest of all would cut."""
+    from cobnut.config.schedules import parse_host_schedule
+
+    found = []
+    for host in map(parse_host_schedule, settings.db.host_schedules):
+        least, most = host.min_interval_s, settings.db.max_interval_s
+        if least is not None and host.max_interval_s is None and least > most:
+            found.append(f"db.host_schedules: min of {host.host} ({least} s) is above db.max_interval_s ({most} s)")
     return found
 
 

@@ -7,6 +7,9 @@ is a host and its delay: `news.example.org 5s`.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import msgspec
 
 from cobnut.config.durations import parse_duration
@@ -30,6 +33,7 @@ class MediaTypeSchedule(msgspec.Struct, frozen=True):
 
 
 LONGEST_DELAY_S = 3_600
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+", re.ASCII)  # RFC 6838, 4.2: no parameters
 
 
 def parse_host_delay(text: str) -> tuple[str, float]:
@@ -48,9 +52,15 @@ def parse_host_delay(text: str) -> tuple[str, float]:
 
 
 def _host(name: str) -> str:
-    if "/" in name or (":" in name and not (name.startswith("[") and name.endswith("]"))):
-        raise ValueError(f"{name!r} is no host name: without scheme, port and path")
-    return name.lower()
+    """The name as the crawldb has it: in lower case, an international one in its ASCII form."""
+    from cobnut.urls.resolve import forms
+
+    if any(c in name for c in "/?#@*\\") or (":" in name and not (name.startswith("[") and name.endswith("]"))):
+        raise ValueError(f"{name[:80]!r} is no host name: one host each, without scheme, port and path")
+    found = forms(f"http://{name}/")
+    if found is None:
+        raise ValueError(f"{name[:80]!r} is no host name")
+    return found.host
 
 
 def parse_host_schedule(text: str) -> HostSchedule:
@@ -69,11 +79,17 @@ def parse_host_schedule(text: str) -> HostSchedule:
     return HostSchedule(host, seconds.get("interval"), lowest, highest)
 
 
+def first_intervals(entries: Iterable[str]) -> dict[str, int]:
+    """The interval in seconds that a page of each host begins with, where entries of `db.host_schedules` say one."""
+    hosts = {host.host: host for host in map(parse_host_schedule, entries)}
+    return {name: host.interval_s for name, host in hosts.items() if host.interval_s is not None}
+
+
 def parse_media_type_schedule(text: str) -> MediaTypeSchedule:
     """One entry of `db.media_type_schedules`; a `ValueError` says what is wrong."""
     name, found = _parts(text, ("increase", "decrease"))
-    if name.count("/") != 1:
-        raise ValueError(f"{name!r} is no media type such as text/html")
+    if not _MEDIA_TYPE.fullmatch(name):
+        raise ValueError(f"{name[:80]!r} is no media type such as text/html")
     shares = {}
     for key, value in found.items():
         try:

@@ -281,7 +281,7 @@ DOCS: dict[str, str] = {
     "db.orphan_after_s": "A page that no page leads to any more leaves the index after this time; 0: it stays.",
     "db.sync_delta": "The adaptive schedule waits at least as long as a page has not changed, and counts from between then and now.",
     "db.sync_delta_rate": "Share of that time by which the next visit comes earlier.",
-    "db.host_schedules": "Intervals of single hosts: `news.example.org interval=1h min=10m max=1d`.",
+    "db.host_schedules": "First, shortest and longest interval of single hosts: `news.example.org interval=1h min=10m max=1d`.",
     "db.media_type_schedules": "Growth of the interval by media type: `application/pdf increase=0.8 decrease=0.1`.",
     "generate.top_n": "Most URLs in a fetchlist, best score first; -1 is all that are due.",
     "generate.max_per_host": "Most URLs of one host in a fetchlist; -1 is without limit.",

@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 
 from cobnut.frontier.schedule import Pace, Visit, after_failure, after_gone, after_success
+from cobnut.records.columns import MOST_SCORE
 from cobnut.records.outcomes import (
     FETCHED,
     GONE,
@@ -192,7 +193,7 @@ def judge(old: Row | None, answer: Answer | None, rules: Rules) -> Verdict:
 
 def _is_early(old: Row, answer: Answer, rules: Rules) -> bool:
     """More than a tenth of the delay before the next try is due; a run may begin a little early (`stages.generate`)."""
-    return answer.fetched_at < old.due_at - 100 * rules.retry_delay_s
+    return answer.fetched_at + 100 * rules.retry_delay_s < old.due_at
 
 
 def _judge_content(old: Row | None, answer: Answer) -> Verdict:
@@ -294,12 +295,19 @@ def _is_listed_as_changed(
 
 
 def _score(old: Row | None, answer: Answer | None, target: Target | None) -> int:
-    """The score so far and what links pass on. A page that a redirect alone brings in keeps what it was asked with."""
+    """The score so far and what links pass on. A page that a redirect alone brings in keeps what it was asked with.
+
+    Neither goes beyond the greatest score.
+    """
     if old is not None:
         known = old.score
     else:
         known = answer.score if answer is not None and target is None else 0
-    return known + (0 if target is None else target.contribution)
+    return _bounded(_bounded(known) + (0 if target is None else target.contribution))
+
+
+def _bounded(score: int) -> int:
+    return max(-MOST_SCORE, min(score, MOST_SCORE))
 
 
 def _fetched_at(verdict: Verdict, old: Row | None, answer: Answer | None) -> int | None:

@@ -35,6 +35,10 @@ class Column(msgspec.Struct, frozen=True):
 SCORES = frozenset({"score", "from_score", "contribution", "page_rank", "host_rank", "inject_score"})
 """Columns whose int64 holds a score in millionths; a person sees the score."""
 
+MOST_SCORE = 10**18
+"""The greatest score of a page, 1e12; the least is its negative. What is beyond counts as that. Room is left in 64 bits
+for what is added on the way: shares of links, and the age of what waits."""
+
 
 class Table(msgspec.Struct, frozen=True):
     """One table: its key, the column that decides the partition, the one stage that writes it, and its columns.

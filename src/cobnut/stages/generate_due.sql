@@ -13,9 +13,13 @@ timed AS (
         CASE
             WHEN c.due_at <= p.now_ms THEN TRUE
             -- farther away than any interval: the clock was wrong, or another program meant never
-            WHEN c.due_at - p.now_ms > p.farthest_ms AND c.due_at - p.now_ms > COALESCE(c.fixed_interval_s, 0) * 1000 THEN TRUE
+            WHEN c.due_at - p.now_ms > p.farthest_ms
+                AND CAST(c.due_at - p.now_ms AS DOUBLE)
+                    > CAST(COALESCE(c.fixed_interval_s, 0) AS DOUBLE) * CAST(1000 AS DOUBLE) THEN TRUE
             WHEN u.url_key IS NOT NULL AND p.refresh THEN TRUE
-            WHEN u.url_key IS NOT NULL AND c.due_at - c.interval_s * p.early_permille <= p.now_ms THEN TRUE
+            WHEN u.url_key IS NOT NULL
+                AND CAST(c.due_at AS DOUBLE) - CAST(c.interval_s AS DOUBLE) * CAST(p.early_permille AS DOUBLE)
+                    <= CAST(p.now_ms AS DOUBLE) THEN TRUE
             ELSE FALSE
         END AS is_due,
         CASE WHEN c.due_at > p.now_ms THEN 0 WHEN c.due_at < 0 THEN p.now_ms ELSE p.now_ms - c.due_at END AS waited_ms
@@ -28,7 +32,11 @@ SELECT
     CAST(c.url AS STRING) AS url,
     CAST(c.host AS STRING) AS host,
     CAST(c.bucket AS INT) AS bucket,
-    CAST(c.score + p.ageing * CAST(FLOOR(CAST(c.waited_ms AS DOUBLE) / CAST(86400000 AS DOUBLE)) AS BIGINT) AS BIGINT) AS sort_value,
+    CAST(CASE
+        WHEN c.score > 1000000000000000000 THEN 1000000000000000000
+        WHEN c.score < -1000000000000000000 THEN -1000000000000000000
+        ELSE c.score
+    END + p.ageing * CAST(FLOOR(CAST(c.waited_ms AS DOUBLE) / CAST(86400000 AS DOUBLE)) AS BIGINT) AS BIGINT) AS sort_value,
     CAST(c.score AS BIGINT) AS score,
     CAST(c.depth AS INT) AS depth,
     CAST(c.signature AS BINARY) AS signature,

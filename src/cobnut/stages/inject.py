@@ -10,7 +10,7 @@ Not here: reading the files (`crawl.seeds`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,6 +43,7 @@ FOUND = (
     column("score_given", "bool"),
     column("interval_s", "int64"),
     column("fixed_interval_s", "int64"),
+    column("host_interval_s", "int64"),
     column("metadata", "map"),
 )
 READ = (*FOUND, column("rule", "string"), column("note", "string"))
@@ -53,13 +54,15 @@ class InjectContext(msgspec.Struct, frozen=True):
     """What the map steps are given.
 
     `forms` makes the forms of a URL under the crawl's normalizers; `refuses` names the filter rule that keeps a URL
-    out; `score` is the scoring rules' injected score of (url, score, metadata), in millionths.
+    out; `score` is the scoring rules' injected score of (url, score, metadata), in millionths. `host_intervals` are the
+    first intervals of hosts that have one of their own, in seconds.
     """
 
     forms: Callable[[str], UrlForms | None]
     refuses: Callable[[str], str | None]
     score: Callable[[str, int, dict[str, str]], int]
     default_score: int
+    host_intervals: Mapping[str, int] = {}
 
 
 class SeedLine(msgspec.Struct, frozen=True):
@@ -92,12 +95,12 @@ def parse_line(line: str) -> SeedLine | None:
             number = _number(value)
             score = None if number is None or abs(number) > MOST_SCORE else round(number * 1_000_000)
             if score is None:
-                notes.append(f"{SCORE} is no usable number: {value[:40]!r}")
+                notes.append(f"{SCORE} is no number between -1e9 and 1e9: {value[:40]!r}")
         elif name in (INTERVAL, FIXED):
             number = _number(value)
             seconds = None if number is None or number != int(number) else int(number)
             if seconds is None or not 0 <= seconds <= MOST_INTERVAL_S:
-                notes.append(f"{name} is no whole number of seconds: {value[:40]!r}")
+                notes.append(f"{name} is no whole number of seconds up to 100 years: {value[:40]!r}")
             elif name == INTERVAL:
                 interval = seconds
             else:
@@ -151,6 +154,7 @@ def _row(number: int, seed: SeedLine, context: InjectContext) -> dict[str, objec
         "score_given": seed.score is not None,
         "interval_s": seed.interval_s,
         "fixed_interval_s": seed.fixed_interval_s,
+        "host_interval_s": context.host_intervals.get(found.host),
         "metadata": list(seed.metadata.items()) or None,
     }
 
@@ -197,8 +201,8 @@ STAGE = Stage(
     finale=(Sql("inject_seeds", ("seeds", "found", "params"), "next_seeds", tables.SEEDS.columns),),
     outputs=(
         Output("next_seeds", tables.SEEDS),
-        Output("changed_pages", tables.PAGES, replaces="known_pages"),
-        Output("changed_crawldb", tables.CRAWLDB, replaces="known"),
+        Output("changed_pages", tables.PAGES, replaces="known_pages", keeps="pages"),
+        Output("changed_crawldb", tables.CRAWLDB, replaces="known", keeps="crawldb"),
     ),
     params=(
         column("now_ms", "int64"),

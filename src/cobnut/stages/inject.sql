@@ -14,7 +14,7 @@ WITH joined AS (
         COALESCE(c.host, s.host) AS the_host,
         COALESCE(c.bucket, s.bucket) AS the_bucket,
         p.now_ms AS now_ms,
-        p.interval_s AS default_interval_s
+        COALESCE(s.host_interval_s, p.interval_s) AS default_interval_s
     FROM best s
     LEFT JOIN known c ON c.url_key = s.url_key
     CROSS JOIN params p

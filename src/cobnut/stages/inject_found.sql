@@ -10,6 +10,7 @@ SELECT
     CAST(r.score_given AS BOOLEAN) AS score_given,
     CAST(r.interval_s AS BIGINT) AS interval_s,
     CAST(r.fixed_interval_s AS BIGINT) AS fixed_interval_s,
+    CAST(r.host_interval_s AS BIGINT) AS host_interval_s,
     r.metadata AS metadata
 FROM read r
 WHERE r.rule IS NULL

@@ -26,7 +26,8 @@ joined AS (
         c.signature AS old_signature,
         c.outlink_count AS old_outlink_count,
         -- a page that a redirect led to and no link brings in has the score it was asked with
-        COALESCE(c.score, CASE WHEN t.url_key IS NULL THEN a.score ELSE 0 END, 0) + COALESCE(t.contribution, 0) AS score,
+        COALESCE(c.score, CASE WHEN t.url_key IS NULL THEN a.score ELSE 0 END, 0) AS former_score,
+        COALESCE(t.contribution, 0) AS contribution,
         CASE
             WHEN c.depth IS NULL AND t.depth IS NULL THEN a.depth
             WHEN c.depth IS NULL THEN t.depth
@@ -58,7 +59,7 @@ joined AS (
             ELSE FALSE
         END AS host_failed,
         -- visits come up to a tenth of the delay before they are due (see generate)
-        a.fetched_at < c.due_at - p.retry_delay_s * 100 AS is_early,
+        a.fetched_at + p.retry_delay_s * 100 < c.due_at AS is_early,
         p.now_ms AS now_ms,
         COALESCE(h.min_interval_s, p.min_interval_s) AS min_interval_s,
         COALESCE(h.max_interval_s, p.max_interval_s) AS max_interval_s,
@@ -81,6 +82,12 @@ joined AS (
 judged AS (
     SELECT
         j.*,
+        -- within bounds before and after the sum: neither it nor what is added later leaves 64 bits
+        CASE
+            WHEN j.former_score > 1000000000000000000 THEN 1000000000000000000
+            WHEN j.former_score < -1000000000000000000 THEN -1000000000000000000
+            ELSE j.former_score
+        END + j.contribution AS summed_score,
         CASE
             WHEN NOT j.was_requested THEN 'none'
             WHEN j.outcome = 'not_modified' THEN 'same'
@@ -237,7 +244,11 @@ SELECT
     END AS INT) AS retries,
     CAST(m.interval_s AS BIGINT) AS interval_s,
     CAST(m.fixed_interval_s AS BIGINT) AS fixed_interval_s,
-    CAST(m.score AS BIGINT) AS score,
+    CAST(CASE
+        WHEN m.summed_score > 1000000000000000000 THEN 1000000000000000000
+        WHEN m.summed_score < -1000000000000000000 THEN -1000000000000000000
+        ELSE m.summed_score
+    END AS BIGINT) AS score,
     CAST(CASE WHEN m.verdict IN ('first', 'changed') THEN m.signature ELSE m.old_signature END AS BINARY) AS signature,
     CAST(CASE
         WHEN m.outcome = 'success' AND m.outlink_count IS NOT NULL THEN m.outlink_count

@@ -1,5 +1,6 @@
 -- What the round's links come to for each page of this partition, in numbers: one row a linked page.
 -- A page fetched before has passed on its score already: its links then count only for pages that are new.
+-- A sum beyond a score of 1e12 counts as that (`records.columns.MOST_SCORE`), so that what it is added to fits in 64 bits.
 WITH passed AS (
     SELECT DISTINCT url_key FROM refetched
 ),
@@ -18,8 +19,16 @@ followed AS (
 SELECT
     CAST(f.url_key AS STRING) AS url_key,
     CAST(MIN(f.depth) AS INT) AS depth,
-    CAST(SUM(f.contribution) AS BIGINT) AS contribution,
-    CAST(SUM(f.contribution_if_new) AS BIGINT) AS contribution_if_new,
+    CAST(CASE
+        WHEN SUM(f.contribution) > 1000000000000000000 THEN 1000000000000000000
+        WHEN SUM(f.contribution) < -1000000000000000000 THEN -1000000000000000000
+        ELSE SUM(f.contribution)
+    END AS BIGINT) AS contribution,
+    CAST(CASE
+        WHEN SUM(f.contribution_if_new) > 1000000000000000000 THEN 1000000000000000000
+        WHEN SUM(f.contribution_if_new) < -1000000000000000000 THEN -1000000000000000000
+        ELSE SUM(f.contribution_if_new)
+    END AS BIGINT) AS contribution_if_new,
     CAST(MAX(f.changed_at) AS BIGINT) AS changed_at
 FROM followed f
 GROUP BY f.url_key

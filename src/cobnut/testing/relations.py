@@ -204,7 +204,8 @@ def _plain(column: Column, rng: random.Random) -> Any:
         case "int32":
             return rng.choice((0, 0, 1, 2, 40, 2**31 - 1, -1))
         case "int64":
-            large = 2**40 if "score" in column.name or "contribution" in column.name else 2**52
+            # the sum of some scores is beyond the greatest, and that of no relation beyond 64 bits
+            large = 4 * 10**17 if "score" in column.name or "contribution" in column.name else 2**52
             return rng.choice((0, 1, 1, 5, MICRO, MICRO, 3 * MICRO + 1, large, -7))
         case "double":
             return rng.choice((0.0, 0.8, 1.0, 1.4, 1.5))

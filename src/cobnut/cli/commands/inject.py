@@ -43,9 +43,13 @@ def command(
             filter_existing=filter_existing,
         )  # fmt: skip
     print_report(report, as_json)
+    notes = [f"{plain(lines.place(row['line']))}: {plain(row['note'], 300)}" for row in report.details.get("notes", [])]
     if verbose and not as_json:
         for row in report.details.get("rejected", []):
             click.echo(f"{plain(lines.place(row['line']))}: left out by {row['rule']}: {plain(str(row['url']), 300)}")
-        for row in report.details.get("notes", []):
-            click.echo(f"{plain(lines.place(row['line']))}: {plain(row['note'], 300)}")
+        for note in notes:
+            click.echo(note)
+    elif notes and not as_json:
+        many = f" ({len(notes):,} such lines; --verbose lists them)" if len(notes) > 1 else ""
+        click.echo(f"cobnut inject: left out of {notes[0]}{many}", err=True)
     return 1 if report.counts["rejected"] and not report.counts["urls"] else 0

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from cobnut.config.sections import ScoringSettings
 from cobnut.frontier.scoring.facts import FollowedLinks, IndexedPage, LinkingPage
+from cobnut.records.columns import MOST_SCORE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MICRO = 1_000_000
-MOST = 10**18
-"""The greatest score and sort value; the least is its negative. Room is left in 64 bits for what is added."""
+MOST = MOST_SCORE
+"""The greatest score and sort value; the least is its negative."""
 
 MOST_SHARED = 10**15
 """The most that one link passes on by `opic`, a score of 1e9: as much as a seed can have."""
