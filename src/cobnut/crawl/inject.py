@@ -71,7 +71,7 @@ def inject(
 
     with reporting(crawl, "inject") as report:
         if filter_existing:
-            removed = _screen(crawl, settings, context.refuses)
+            _screen(crawl, settings, context.refuses)
         before = crawl.table(tables.CRAWLDB).manifest()
         outcome = LocalEngine(settings).run(
             Run(
@@ -102,8 +102,6 @@ def inject(
             "rejected": len(rejected),
             "crawldb": outcome.rows["crawldb"],
         }
-        if filter_existing:
-            report.counts["removed"] = removed
         for row in rejected:
             report.left_out[row["rule"]] = report.left_out.get(row["rule"], 0) + 1
         report.details = {
@@ -114,21 +112,19 @@ def inject(
             "notes": [{"line": r["line_no"], "note": r["note"]} for r in noted if r["note"]][:MOST_LISTED],
         }
         report.messages = outcome.messages
-        report.add_keys(outcome.keys)
         report.messages += told(score.failures, "seeds, which keep their score")
     return report
 
 
-def _screen(crawl: CrawlFolder, settings: Settings, refuses: Callable[[str], str | None]) -> int:
-    """Takes out of the crawldb what the filters refuse now; how many rows that are."""
+def _screen(crawl: CrawlFolder, settings: Settings, refuses: Callable[[str], str | None]) -> None:
+    """Takes out of the crawldb what the filters refuse now."""
     before = crawl.table(tables.CRAWLDB).manifest()
-    done = LocalEngine(settings).run(
+    LocalEngine(settings).run(
         Run(
             crawl, screen_stage.STAGE, context=screen_stage.ScreenContext(refuses),
             manifest={"applied": before.get("applied", [])}, expects={"crawldb": before.get("generation")},
         )
     )  # fmt: skip
-    return int(before.get("rows", 0)) - done.rows["crawldb"]
 
 
 def _with_filters(settings: Settings, names: tuple[str, ...]) -> Any:
