@@ -14,6 +14,7 @@ from cobnut.inspect.show import plain
 
 if TYPE_CHECKING:
     from cobnut.crawl.reports import StepReport
+    from cobnut.engines.conserve import Keys
 
 
 def print_report(report: StepReport, as_json: bool = False) -> None:
@@ -30,6 +31,19 @@ def print_report(report: StepReport, as_json: bool = False) -> None:
     click.echo(f"{report.stage}: {counted(report.counts) or 'done'} ({report.wall_s:.1f} s)")
     if report.left_out:
         click.echo(f"{report.stage}: left out: {counted(report.left_out, by_size=True)}")
+    if report.keys:
+        click.echo(f"{report.stage}: keys: {kept_keys(report.keys)}")
+
+
+def kept_keys(keys: Mapping[str, Keys]) -> str:
+    """Rows out = keys in, and what is new: `crawldb 3 + 9 new = 12; none lost, none twice`.
+
+    Of a table that a stage makes anew, or in which rows are replaced by others, only both numbers are told.
+    """
+    kept = [f"{n} {k.before:,} + {k.after - k.before:,} new = {k.after:,}" for n, k in keys.items() if k.kept]
+    others = [f"{n} {k.after:,} (before: {k.before:,})" for n, k in keys.items() if not k.kept]
+    told = [f"{', '.join(kept)}; none lost, none twice"] if kept else []
+    return "; ".join([*told, *([f"{', '.join(others)}; none twice"] if others else [])])
 
 
 def counted(counts: Mapping[str, int], by_size: bool = False) -> str:

@@ -93,7 +93,7 @@ def _adopt_rows(
             )
     fresh = [s for s in sorted(adopted.segments, key=lambda s: s.name) if s.name in shown and s.name not in done]
     along = [s for s in adopted.segments if s.name in shown or s.name in done]
-    seen: dict[str, int] = {"adopted": 0, "keys": 0, "taken": 0, "unknown": 0}
+    seen: dict[str, int] = dict.fromkeys(("adopted", "keys", "rows", "taken", "unknown"), 0)
 
     def count(session: Session, partition: int, of: int) -> None:
         for name, query in (
@@ -101,8 +101,14 @@ def _adopt_rows(
             ("taken", "SELECT count(*) FROM winners"),
             ("unknown", "SELECT count(*) FROM visits v ANTI JOIN next_crawldb c ON c.url_key = v.url_key"),
             ("keys", "SELECT count(*) FROM (SELECT url_key FROM crawldb UNION SELECT url_key FROM adopted)"),
+            ("rows", "SELECT count(*) FROM next_crawldb"),
         ):
             seen[name] += session.connection.execute(query).fetchall()[0][0]
+        if adopted.pages and seen["rows"] != seen["keys"]:
+            raise DataError(
+                f"the crawldb would have {seen['rows']:,} rows and should have {seen['keys']:,}; nothing was written",
+                where=str(crawl.path), remedy=f"`cobnut doctor {crawl.path}` checks the tables",
+            )  # fmt: skip
 
     nothing = [] if adopted.pages else [tables.CRAWLDB, tables.PAGES, tables.SEEDS]
     outcome = LocalEngine(settings).run(
@@ -126,13 +132,9 @@ def _adopt_rows(
         )
     )
     report.messages += outcome.messages
+    report.add_keys(outcome.keys)
     if adopted.pages:
         rows = outcome.rows["crawldb"]
-        if rows != seen["keys"]:
-            raise DataError(
-                f"the crawldb has {rows:,} rows and should have {seen['keys']:,}", where=str(crawl.path),
-                remedy=f"go back with `cobnut rollback {crawl.path} crawldb`",
-            )  # fmt: skip
         merged = sum(rows_in(path) for path in adopted.pages) - seen["adopted"]
         if merged:
             report.left_out["same_key"] = report.left_out.get("same_key", 0) + merged
@@ -179,6 +181,7 @@ def _adopt_links(
         )
     )
     report.messages += outcome.messages
+    report.add_keys(outcome.keys)
     report.counts["linkdb"] = outcome.rows["linkdb"]
 
 

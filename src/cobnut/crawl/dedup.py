@@ -38,6 +38,7 @@ def dedup(crawl: CrawlFolder, settings: Settings) -> StepReport:
         report.counts = {"duplicates": outcome.rows["duplicates"]}
         report.left_out = {k: kinds.count(k) for k in sorted(set(kinds))}
         report.messages = outcome.messages
+        report.add_keys(outcome.keys)
     return report
 
 

@@ -71,7 +71,7 @@ def inject(
 
     with reporting(crawl, "inject") as report:
         if filter_existing:
-            _screen(crawl, settings, context.refuses)
+            removed = _screen(crawl, settings, context.refuses)
         before = crawl.table(tables.CRAWLDB).manifest()
         outcome = LocalEngine(settings).run(
             Run(
@@ -102,6 +102,8 @@ def inject(
             "rejected": len(rejected),
             "crawldb": outcome.rows["crawldb"],
         }
+        if filter_existing:
+            report.counts["removed"] = removed
         for row in rejected:
             report.left_out[row["rule"]] = report.left_out.get(row["rule"], 0) + 1
         report.details = {
@@ -112,19 +114,21 @@ def inject(
             "notes": [{"line": r["line_no"], "note": r["note"]} for r in noted if r["note"]][:MOST_LISTED],
         }
         report.messages = outcome.messages
+        report.add_keys(outcome.keys)
         report.messages += told(score.failures, "seeds, which keep their score")
     return report
 
 
-def _screen(crawl: CrawlFolder, settings: Settings, refuses: Callable[[str], str | None]) -> None:
-    """Takes out of the crawldb what the filters refuse now."""
+def _screen(crawl: CrawlFolder, settings: Settings, refuses: Callable[[str], str | None]) -> int:
+    """Takes out of the crawldb what the filters refuse now; how many rows that are."""
     before = crawl.table(tables.CRAWLDB).manifest()
-    LocalEngine(settings).run(
+    done = LocalEngine(settings).run(
         Run(
             crawl, screen_stage.STAGE, context=screen_stage.ScreenContext(refuses),
             manifest={"applied": before.get("applied", [])}, expects={"crawldb": before.get("generation")},
         )
     )  # fmt: skip
+    return int(before.get("rows", 0)) - done.rows["crawldb"]
 
 
 def _with_filters(settings: Settings, names: tuple[str, ...]) -> Any:

@@ -61,6 +61,7 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
         )
         report.counts = {"links": hint, "linkdb": outcome.rows["linkdb"]}
         report.messages = outcome.messages
+        report.add_keys(outcome.keys)
     return report
 
 

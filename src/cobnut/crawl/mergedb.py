@@ -79,7 +79,7 @@ def mergedb(
             for number, other in enumerate(others):
                 folder = scratch / str(number)
                 along = bring_along(crawl, other, report, clock) if with_segments else Along()
-                _merge_hosts(crawl, settings, other, folder, on_publish)
+                _merge_hosts(crawl, settings, other, folder, report, on_publish)
                 _merge_pages(crawl, settings, other, along, folder, refuses, report, clock, on_publish)
                 report.segments += along.new
             if with_segments:
@@ -135,7 +135,12 @@ def _refusal(crawl: CrawlFolder, settings: Settings, others: list[Other], filter
 
 
 def _merge_hosts(
-    crawl: CrawlFolder, settings: Settings, other: Other, folder: Path, on_publish: Callable[[str], None] | None
+    crawl: CrawlFolder,
+    settings: Settings,
+    other: Other,
+    folder: Path,
+    report: StepReport,
+    on_publish: Callable[[str], None] | None,
 ) -> None:
     forgotten = forgotten_of(crawl)
     files = {
@@ -144,12 +149,13 @@ def _merge_hosts(
     }
     if any(files.values()):
         empty = [name.removeprefix("other_") for name, paths in files.items() if not paths]
-        LocalEngine(settings).run(
+        outcome = LocalEngine(settings).run(
             Run(
                 crawl, adopthosts_stage.STAGE, files=files, skip_outputs=frozenset(empty), on_publish=on_publish,
                 manifest={"applied": crawl.table(tables.CRAWLDB).manifest().get("applied", [])},
             )
         )  # fmt: skip
+        report.add_keys(outcome.keys)
 
 
 def _unforgotten(other: Other, table: Table, forgotten: Forgotten) -> Iterator[pa.RecordBatch]:

@@ -31,4 +31,5 @@ def orphans(crawl: CrawlFolder, settings: Settings, clock: Clock | None = None) 
         )
         report.counts = {"orphans": done.rows["orphans"]}
         report.messages = done.messages
+        report.add_keys(done.keys)
     return report

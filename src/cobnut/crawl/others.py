@@ -9,15 +9,16 @@ Not here: what becomes of the rows (`crawl.mergedb`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cobnut.errors import DataError, InputError, MachineError
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Table
+from cobnut.storage.conserve import check_rows
 from cobnut.storage.layout import CRAWL_LOCK, CrawlFolder
 from cobnut.storage.locks import owner_of
 from cobnut.storage.parts import PartWriter, part_name
@@ -44,6 +45,7 @@ class Other:
                 version = self.crawl.table(table).current()
                 if version is not None:
                     self._versions[table.name] = self._stack.enter_context(version)
+                    check_rows(table, version.generation.path, version.manifest)
             self._refuse_writer()  # it may have begun meanwhile
             if {tables.CRAWLDB, tables.PAGES} <= set(wanted):
                 check_whole(self.crawl)
@@ -87,8 +89,7 @@ def check_whole(crawl: CrawlFolder, coming: Collection[str] = ()) -> None:
 
     Those that are `coming`, since a merge is being run again, are no reason.
     """
-    manifests = [crawl.table(table).manifest() for table in _WRITTEN_TOGETHER]
-    applied = [{entry["segment"] for entry in manifest.get("applied", [])} for manifest in manifests]
+    applied = [{entry["segment"] for entry in _checked(crawl, table).get("applied", [])} for table in _WRITTEN_TOGETHER]
     for table, names in zip(_WRITTEN_TOGETHER, applied, strict=True):
         ahead = names - applied[0] - set(coming)
         if ahead:
@@ -96,6 +97,16 @@ def check_whole(crawl: CrawlFolder, coming: Collection[str] = ()) -> None:
                 f"{table.name} holds segment {min(ahead)}, and the crawldb does not: a command ended between them",
                 where=str(crawl.path), remedy=f"run it again, for example `cobnut updatedb {crawl.path}`",
             )  # fmt: skip
+
+
+def _checked(crawl: CrawlFolder, table: Table) -> Mapping[str, Any]:
+    """The manifest of a table, which has the rows that it says."""
+    version = crawl.table(table).current()
+    if version is None:
+        return {}
+    with version:
+        check_rows(table, version.generation.path, version.manifest)
+        return version.manifest
 
 
 def others_of(crawl: CrawlFolder, paths: Sequence[Path], wanted: Sequence[Table], stack: ExitStack) -> list[Other]:

@@ -9,12 +9,13 @@ import json
 import os
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
+from cobnut.engines.conserve import Keys
 from cobnut.storage.files import write_atomic
 from cobnut.storage.layout import CrawlFolder
 
@@ -29,8 +30,15 @@ class StepReport(msgspec.Struct):
     messages: list[str] = []
     segments: list[str] = []
     details: dict[str, Any] = {}
+    keys: dict[str, Keys] = {}  # of each table that was written, before and after
     cpu_s: float = 0.0  # of this process and its ended children
     wall_s: float = 0.0
+
+    def add_keys(self, keys: Mapping[str, Keys]) -> None:
+        """Notes what a run says of the keys of its tables; of several runs the whole way is told."""
+        for name, found in keys.items():
+            first = self.keys.get(name, found)
+            self.keys[name] = Keys(first.before, found.after, first.kept and found.kept)
 
 
 def cpu_seconds() -> float:

@@ -133,6 +133,7 @@ def _update_one(
     report.counts["crawldb"] = rows
     _add(report.left_out, refused)
     report.messages += outcome.messages
+    report.add_keys(outcome.keys)
     report.messages += told(rescore.failures, "pages, which keep their score")
 
 

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cobnut.config.sections import Settings
+from cobnut.engines import conserve
 from cobnut.engines.session import Session
 from cobnut.errors import MachineError
 from cobnut.records.columns import Table, pa_schema
 from cobnut.records.steps import Input, Job, Output, Stage, columns_of
+from cobnut.storage.conserve import check_rows
 from cobnut.storage.files import TEMPORARY_PREFIX, remove_tree, temporary_name
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.tables import (
@@ -66,6 +68,7 @@ class Outcome(msgspec.Struct):
     collected: dict[str, Any] = {}
     messages: list[str] = []
     partitions: int = 1
+    keys: dict[str, conserve.Keys] = {}  # of each table, before and after
 
 
 class LocalEngine:
@@ -85,6 +88,8 @@ class LocalEngine:
                 for i in run.stage.inputs
                 if i.source == "current" and i.table and (version := run.crawl.table(i.table).current()) is not None
             }
+            for version in {v.table.name: v for v in versions.values()}.values():
+                check_rows(version.table, version.generation.path, version.manifest)
             _sweep_scratch(run.crawl.path)
             scratch = run.crawl.path / temporary_name(SCRATCH)
             stack.callback(remove_tree, scratch)
@@ -131,6 +136,10 @@ class LocalEngine:
                     _bind(session, source, run, versions, None if stage.whole else (partition, outcome.partitions))
             for name in stage.split:
                 session.bind_view(name, f"SELECT * FROM {name}__all WHERE bucket >= {low} AND bucket < {high}")
+            for name in stage.once:
+                outcome.messages += conserve.told_twice(
+                    session, stage.input(name), _segment_files(stage.input(name), run)
+                )
             for step in stage.steps:
                 session.run(step, run.context)
             for name in stage.collected:
@@ -154,8 +163,10 @@ class LocalEngine:
         for name, draft in drafts.items():
             if name in finale_outputs:
                 draft.write_partition(0, _ordered(session, name, draft.table))
+                conserve.check_kept(session, next(o for o in stage.outputs if o.relation == name), draft)
         if run.on_whole is not None:
             run.on_whole(session)
+        outcome.keys = conserve.sums(stage.outputs, drafts, {v.table.name: v for v in versions.values()})
         for output in stage.outputs:
             if output.relation not in drafts:
                 continue
@@ -173,6 +184,7 @@ class LocalEngine:
         source = next((i.name for i in stage.inputs if i.source == "current" and i.table is output.table), None)
         if output.replaces is None or source is None or source not in versions:
             draft.write_partition(partition, _ordered(session, output.relation, output.table))
+            conserve.check_kept(session, output, draft)
             return
         version, key = versions[source], output.table.key[0]
         changed = session.count(output.relation)
@@ -263,6 +275,11 @@ def _bind(
     else:
         files = [(p, segment.name) for segment in run.segments for p in segment.part_files(table)]
     session.bind_files(source.name, columns_of(source), files, where)
+
+
+def _segment_files(source: Input, run: Run) -> list[Path]:
+    assert source.table is not None
+    return [path for segment in run.segments for path in segment.part_files(source.table)]
 
 
 def table_bucket(source: Input) -> str | None:

@@ -77,12 +77,14 @@ class Output(msgspec.Struct, frozen=True):
     """One relation that becomes the next generation of a table.
 
     With `replaces` it holds only the rows that change or are new, and `replaces` names the relation that holds those
-    rows of the present generation that they take the place of; all others stay.
+    rows of the present generation that they take the place of; all others stay. An output in which no key of the
+    present generation may be missing names the relation of that in `keeps`.
     """
 
     relation: str
     table: Table
     replaces: str | None = None
+    keeps: str | None = None
 
 
 Step = Sql | Map | Job
@@ -101,6 +103,7 @@ class Stage(msgspec.Struct, frozen=True):
     split: tuple[str, ...] = ()  # relations of the prelude of which a partition sees only its own rows
     collected: tuple[str, ...] = ()  # relations gathered over all partitions for the finale
     finale: tuple[Step, ...] = ()  # run once over what was collected
+    once: tuple[str, ...] = ()  # segment inputs in which each key should be there once; where not, that is said
     whole: bool = False  # not split into partitions: the key is none of the host's
     reads: tuple[str, ...] = ()  # tables that jobs read
     writes: tuple[str, ...] = ()  # tables that jobs write

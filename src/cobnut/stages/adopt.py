@@ -114,10 +114,11 @@ STAGE = Stage(
     collected=("candidates",),
     finale=(Sql("adopt_seeds", ("seeds", "candidates", "params"), "next_seeds", tables.SEEDS.columns),),
     outputs=(
-        Output("next_seeds", tables.SEEDS),
-        Output("next_hostdb", tables.HOSTDB),
-        Output("next_pages", tables.PAGES),
-        Output("next_crawldb", tables.CRAWLDB),  # last: segments count as applied once the crawldb says so
+        Output("next_seeds", tables.SEEDS, keeps="seeds"),
+        Output("next_hostdb", tables.HOSTDB, keeps="hostdb"),
+        Output("next_pages", tables.PAGES, keeps="pages"),
+        # last: segments count as applied once the crawldb says so
+        Output("next_crawldb", tables.CRAWLDB, keeps="crawldb"),
     ),
     params=(column("now_ms", "int64"), column("overwrite", "bool"), column("with_seeds", "bool")),
 )

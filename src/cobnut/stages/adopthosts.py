@@ -31,8 +31,8 @@ STAGE = Stage(
     ),
     finale=(Sql("adopthosts_seeds", ("seeds", "other_seeds"), "next_seeds", tables.SEEDS.columns),),
     outputs=(
-        Output("next_seeds", tables.SEEDS),
-        Output("next_robots", tables.ROBOTS),
-        Output("next_hostdb", tables.HOSTDB),
+        Output("next_seeds", tables.SEEDS, keeps="seeds"),
+        Output("next_robots", tables.ROBOTS, keeps="robots"),
+        Output("next_hostdb", tables.HOSTDB, keeps="hostdb"),
     ),
 )

@@ -19,7 +19,7 @@ import msgspec
 import xxhash
 
 from cobnut.config.sections import IndexSettings, Settings
-from cobnut.errors import DataError
+from cobnut.errors import DataError, MachineError
 from cobnut.frontier.scoring import IndexBoost, IndexedPage, told
 from cobnut.index.damage import damaged_file
 from cobnut.index.document import Document
@@ -139,6 +139,7 @@ def index_segment(
                     segments=(segment.name,),
                     inputs_digest=digest,
                 )
+                _check_all_told(segment, stats.doc_count, left_out)
                 if segment.index_path.exists():
                     os.rename(segment.index_path, segment.path / temporary_name("index-old"))
                 os.rename(draft, segment.index_path)
@@ -153,6 +154,19 @@ def index_segment(
         bytes=stats.bytes,
         elapsed_s=clock.monotonic() - began,
     )
+
+
+def _check_all_told(segment: SegmentFolder, doc_count: int, left_out: Counter[str]) -> None:
+    """Every parsed page is a document, or left out for a reason."""
+    import pyarrow.parquet as pq
+
+    rows = sum(pq.read_metadata(path).num_rows for path in segment.part_files(tables.PARSED))
+    if doc_count + left_out.total() != rows:
+        raise MachineError(
+            f"{rows:,} parsed pages gave {doc_count:,} documents, and {left_out.total():,} were left out; nothing was "
+            "written",
+            where=str(segment.path), remedy="run it again: if it stays so, this is a fault of Cobnut; report it",
+        )  # fmt: skip
 
 
 def _whole_manifest(folder: Path) -> IndexManifest | None:

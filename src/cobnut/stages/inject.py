@@ -200,7 +200,7 @@ STAGE = Stage(
     ),
     finale=(Sql("inject_seeds", ("seeds", "found", "params"), "next_seeds", tables.SEEDS.columns),),
     outputs=(
-        Output("next_seeds", tables.SEEDS),
+        Output("next_seeds", tables.SEEDS, keeps="seeds"),
         Output("changed_pages", tables.PAGES, replaces="known_pages", keeps="pages"),
         Output("changed_crawldb", tables.CRAWLDB, replaces="known", keeps="crawldb"),
     ),

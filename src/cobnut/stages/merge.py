@@ -28,7 +28,7 @@ import msgspec
 import xxhash
 
 from cobnut.config.sections import Settings
-from cobnut.errors import DataError
+from cobnut.errors import DataError, MachineError
 from cobnut.frontier.forgotten import forgotten_of, key_test
 from cobnut.index.damage import damage, damaged_file
 from cobnut.index.document import doc_key, split_doc_key
@@ -42,6 +42,7 @@ from cobnut.records import catalogue as tables
 from cobnut.records import outcomes
 from cobnut.records.columns import Table
 from cobnut.records.steps import Job, Stage
+from cobnut.storage.conserve import check_rows
 from cobnut.storage.generations import Generation
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.tables import batches_of
@@ -106,6 +107,12 @@ def run_merge(crawl: CrawlFolder, settings: Settings, *, clock: Clock) -> MergeR
                     index_segments=former.index_segments, unchanged=True, elapsed_s=clock.monotonic() - began,
                 )  # fmt: skip
             stats = merge_indexes(draft.path, sources, settings.index, drop=sorted(reasons), inputs_digest=digest)
+            if stats.doc_count != len(set(keys) - reasons.keys()):
+                raise MachineError(
+                    f"the merged index would have {stats.doc_count:,} documents and should have "
+                    f"{len(set(keys) - reasons.keys()):,}; nothing was written",
+                    where=str(crawl.index_path), remedy=f"run `cobnut index {crawl.path}`, then this again",
+                )  # fmt: skip
         finally:
             if current is not None:
                 current.close()
@@ -306,6 +313,7 @@ def _rows(crawl: CrawlFolder, table: Table, *columns: str) -> Iterator[tuple[Any
     if version is None:
         return
     with version:
+        check_rows(table, version.generation.path, version.manifest)
         for batch in batches_of(table, version.files(), ["url_key", *columns], 65_536):
             yield from zip(*(batch.column(name).to_pylist() for name in ("url_key", *columns)), strict=True)
 

@@ -14,6 +14,7 @@ from cobnut.graph.pagerank import pagerank
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import EMBED_KINDS
 from cobnut.records.steps import Job, Stage
+from cobnut.storage.conserve import check_rows
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.tables import TableStore, batches_of, partition_range, read_files
 
@@ -37,6 +38,10 @@ def run_rank(crawl: CrawlFolder, segments: list[SegmentFolder], damping: float, 
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    held = crawl.table(tables.CRAWLDB).current()
+    if held is not None:
+        with held:
+            check_rows(tables.CRAWLDB, held.generation.path, held.manifest)
     pages = crawl.table(tables.CRAWLDB).read(["url_key", "host", "bucket"]).combine_chunks()
     keys, count = pages.column("url_key").combine_chunks(), pages.num_rows
     sources, targets = _edges(keys, segments, crawl.table(tables.LINKDB))

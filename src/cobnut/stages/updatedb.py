@@ -158,11 +158,12 @@ STAGE = Stage(
         Sql("updatedb_robots", ("robots", "hosts"), "next_robots", tables.ROBOTS.columns),
     ),
     outputs=(
-        Output("changed_pages", tables.PAGES, replaces="known_pages"),
-        Output("next_hostdb", tables.HOSTDB),
-        Output("next_robots", tables.ROBOTS),
+        Output("changed_pages", tables.PAGES, replaces="known_pages", keeps="pages"),
+        Output("next_hostdb", tables.HOSTDB, keeps="hostdb"),
+        Output("next_robots", tables.ROBOTS, keeps="robots"),
         # last: a segment counts as applied once the crawldb says so
-        Output("changed_crawldb", tables.CRAWLDB, replaces="known"),
+        Output("changed_crawldb", tables.CRAWLDB, replaces="known", keeps="crawldb"),
     ),
     params=PARAMS,
+    once=("fetched", "parsed"),
 )  # fmt: skip

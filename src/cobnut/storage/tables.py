@@ -22,6 +22,7 @@ import msgspec
 
 from cobnut.errors import DataError
 from cobnut.records.columns import Table
+from cobnut.storage.conserve import each_key_once
 from cobnut.storage.files import io_errors, link_or_copy
 from cobnut.storage.generations import Draft, Generation, GenerationStore
 from cobnut.storage.layers import (
@@ -182,14 +183,15 @@ class TableDraft:
     def __init__(self, table: Table, draft: Draft, partitions: int) -> None:
         self.table, self.partitions, self._draft = table, partitions, draft
         self.messages = draft.messages
+        self.store = draft.store.path  # the folder of the table
         self.parent = draft.parent  # number of the version that is current while this one is made
         self._files: list[dict[str, Any]] = []
         self.rows = 0
 
     def write_partition(self, partition: int, batches: Iterable[pa.RecordBatch | pa.Table]) -> int:
-        """Writes all rows of one partition; rows written."""
+        """Writes all rows of one partition, sorted by key; rows written."""
         name = f"part-{partition:05d}.parquet"
-        file = self._written(name, self.table, batches)
+        file = self._written(name, self.table, each_key_once(batches, self.table, self.store))
         self._add(name, partition, file.rows)
         return file.rows
 
@@ -205,7 +207,7 @@ class TableDraft:
         self._keep(version, partition, delta=False)
         base = version.shape(partition).base
         name = f"delta-{partition:05d}.parquet"
-        file = self._written(name, self.table, batches)
+        file = self._written(name, self.table, each_key_once(batches, self.table, self.store))
         self._add(name, partition, file.rows, replaced=base + file.rows - rows)
         keys = [batch for batch in gone if batch.num_rows]
         if keys:

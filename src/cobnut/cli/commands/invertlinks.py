@@ -26,4 +26,5 @@ def command(crawl_dir: Path, as_json: bool, overrides: tuple[str, ...]) -> None:
         orphans = steps.orphans(crawl.crawl, crawl.settings)
     report.counts |= orphans.counts
     report.messages += orphans.messages
+    report.add_keys(orphans.keys)
     print_report(report, as_json)
