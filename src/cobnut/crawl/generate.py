@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments
 from cobnut.crawl.condition import STEP, Narrowed, narrowed
@@ -21,6 +23,7 @@ from cobnut.errors import InputError, MachineError
 from cobnut.frontier.admission import scope_of
 from cobnut.frontier.forgotten import key_test, taken_back
 from cobnut.frontier.scoring import SortValue, told
+from cobnut.frontier.turn import NO_LIMIT, limits_of
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import STATUSES
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-MICRO = 1_000_000
 MOST_SEGMENTS = 1_000
 
 
@@ -69,17 +71,13 @@ def generate(
     meant = narrowed(where) if where is not None else None
     per_domain = _limit(limits.max_per_domain, segments)
     params = {
-        "now_ms": clock.now_ms(),
+        **msgspec.structs.asdict(limits_of(settings, clock.now_ms())),
         "begun_ms": 0 if begun_ms is None else begun_ms,
         "refresh": refresh,
         "early_permille": generate_stage.EARLY_PERMILLE,
-        "farthest_ms": 1000 * _farthest_s(settings),
         "some_statuses": bool(statuses),
         "some_pages": meant is not None,
-        "min_score": round(limits.min_score * MICRO),
-        "max_depth": settings.crawl.depth if settings.crawl.depth >= 0 else generate_stage.NO_LIMIT,
-        "ageing": round(limits.ageing * MICRO),
-        "by_domain": segments > 1 or per_domain < generate_stage.NO_LIMIT,
+        "by_domain": segments > 1 or per_domain < NO_LIMIT,
     }
     gathered = Gathered(
         top_n=_limit(limits.top_n if top_n is None else top_n, segments),
@@ -106,7 +104,7 @@ def generate(
 
 
 def _limit(value: int, segments: int) -> int:
-    return value * segments if value >= 0 else generate_stage.NO_LIMIT
+    return value * segments if value >= 0 else NO_LIMIT
 
 
 def _choose(
@@ -208,15 +206,6 @@ def _asked_in_full(crawl: CrawlFolder) -> Callable[[str], bool] | None:
     fetched = crawl.table(tables.CRAWLDB).read(["url_key"], filters=pc.field("fetched_at") > since_ms)
     known = {key for key in fetched.column("url_key").to_pylist() if is_meant(key)}
     return lambda key: is_meant(key) and key not in known
-
-
-def _farthest_s(settings: Settings) -> int:
-    """The longest time that any rule puts a visit off; a seed's fixed interval may be longer."""
-    from cobnut.config.schedules import parse_host_schedule
-
-    db = settings.db
-    of_hosts = (parse_host_schedule(text).max_interval_s or 0 for text in db.host_schedules)
-    return max(db.max_interval_s, db.retry_delay_s, *of_hosts)
 
 
 def _cores() -> int:

@@ -17,6 +17,7 @@ import msgspec
 from cobnut.config.sections import Settings
 from cobnut.errors import CobnutError
 from cobnut.frontier.forgotten import one_entry
+from cobnut.frontier.turn import Waiting, limits_of, turn
 from cobnut.inspect.tables import look_up, one_row
 from cobnut.inspect.webdb import with_url
 from cobnut.records import catalogue
@@ -65,6 +66,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     stands_for: int
     scored_by: list[Row]
     orphan: Row | None
+    turn: Row | None
     document: Row | None
     index_state: str
     segments_on_disk: int
@@ -79,8 +81,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather(
-    crawl: CrawlFolder, settings: Settings, asked: str, url: UrlForms, refuses: Callable[[str], str | None]
-) -> Evidence:
+    crawl: CrawlFolder, settings: Settings, asked: str, url: UrlForms, refuses: Callable[[str], str | None],
+    now_ms: int,
+) -> Evidence:  # fmt: skip
     """Everything known of a URL; `refuses` names the filter rule that keeps a normalised URL out."""
     segments = crawl.segments()
     inlinks, count, hosts = _inlinks(crawl, url, segments)
@@ -89,25 +92,50 @@ def gather(
     document, index_state = _document(crawl, url)
     key = url.key
     page = one_row(crawl, catalogue.PAGES, key, url.bucket)
+    crawldb = one_row(crawl, catalogue.CRAWLDB, key, url.bucket)
+    host = _first(crawl, catalogue.HOSTDB, {"host": url.host}, url.bucket)
+    listed = _of_segments(segments, catalogue.FETCHLIST, {"url_key": key})
+    refused_by, scored_by = refuses(url.normalized), _scored_by(settings)
     path, path_end = _path(crawl, key, page)
     return Evidence(
-        asked=asked, url=url, refused_by=refuses(url.normalized), forgotten=_forgotten(crawl, url),
+        asked=asked, url=url, refused_by=refused_by, forgotten=_forgotten(crawl, url),
         seed=_first(crawl, catalogue.SEEDS, {"url_key": key}),
-        crawldb=one_row(crawl, catalogue.CRAWLDB, key, url.bucket),
-        page=page, path=path, path_end=path_end,
-        listed=_of_segments(segments, catalogue.FETCHLIST, {"url_key": key}),
+        crawldb=crawldb, page=page, path=path, path_end=path_end,
+        listed=listed,
         fetched=_of_segments(segments, catalogue.FETCHED, {"url_key": key, "hop_from": key}),
         parsed=_of_segments(segments, catalogue.PARSED, {"url_key": key}),
         robots=robots, robots_allows=allows, robots_rule=rule,
-        host=_first(crawl, catalogue.HOSTDB, {"host": url.host}, url.bucket),
+        host=host,
         inlink_count=count, inlink_host_count=hosts, inlinks=inlinks,
         redirects_here=_redirects_here(crawl, key),
         ranks=one_row(crawl, catalogue.RANKS, key, url.bucket),
         duplicates=look_up(crawl, catalogue.DUPLICATES, {"url_key": key}, url.bucket),
-        stands_for=_stands_for(crawl, key), scored_by=_scored_by(settings),
+        stands_for=_stands_for(crawl, key), scored_by=scored_by,
         orphan=one_row(crawl, catalogue.ORPHANS, key, url.bucket),
+        turn=None if crawldb is None else _turn(crawl, settings, crawldb, host, listed, refused_by, now_ms),
         document=document, index_state=index_state, segments_on_disk=len(segments),
     )  # fmt: skip
+
+
+def _turn(
+    crawl: CrawlFolder, settings: Settings, row: Row, host: Row | None, listed: list[Row], refused_by: str | None,
+    now_ms: int,
+) -> Row:  # fmt: skip
+    """What `generate`, typed now, would say of the page; scores in millionths. `segment` is the one it waits in."""
+    applied = {entry["segment"] for entry in crawl.table(catalogue.CRAWLDB).manifest().get("applied", [])}
+    waiting_in = next((one["segment"] for one in listed if one["segment"] not in applied), None)
+    limits = limits_of(settings, now_ms)
+    found = turn(
+        Waiting(
+            due_at=row["due_at"], interval_s=row["interval_s"], fixed_interval_s=row["fixed_interval_s"],
+            score=row["score"], depth=row["depth"], in_segment=waiting_in is not None,
+            rests_until=None if host is None else host["next_fetch_at"],
+        ),
+        limits,
+    )  # fmt: skip
+    held = f"filtered_by:{refused_by}" if found.held is None and refused_by is not None else found.held
+    aged_by = limits.ageing * found.waited_days
+    return {**msgspec.structs.asdict(found), "held": held, "segment": waiting_in, "aged_by": aged_by}
 
 
 def _path(crawl: CrawlFolder, key: str, page: Row | None) -> tuple[list[Row], str | None]:

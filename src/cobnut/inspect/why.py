@@ -35,6 +35,7 @@ def story(evidence: Evidence) -> Iterator[str]:
     yield _line("Filters", _filters(evidence))
     yield from _robots(evidence)
     yield from _crawldb(evidence)
+    yield from _next_turn(evidence)
     yield from _visits(evidence)
     yield from _parsed(evidence)
     yield from _inlinks(evidence)
@@ -80,7 +81,8 @@ def _why_not(evidence: Evidence, row: Row | None) -> str:
             return f"it was never fetched, and the filter `{evidence.refused_by}` keeps it out of the fetchlists now."
         if evidence.robots_allows is False:
             return "it was not fetched yet, and robots.txt forbids it to our agent."
-        return f"it was not fetched yet; it is due since {_time(row['due_at'])}."
+        later = evidence.turn is not None and evidence.turn["held"] == "not_due"
+        return f"it was not fetched yet; it is {'not due before' if later else 'due since'} {_time(row['due_at'])}."
     if row["status"] in ("redirect_temp", "redirect_perm"):
         target = (evidence.page or {}).get("redirect_key")
         return f"it redirects{' to ' + plain(key_to_url(target)) if target else ''}, which stands for it."
@@ -234,6 +236,33 @@ def _crawldb(evidence: Evidence) -> Iterator[str]:
             f"{plain(evidence.url.host)} failed {host['failures']} times in a row "
             f"({_reason(host['last_error'])}); no request before {_time(host['next_fetch_at'])}",
         )
+
+
+def _next_turn(evidence: Evidence) -> Iterator[str]:
+    """What keeps the page out of a fetchlist that is made now; or its place there, and what its age adds to it."""
+    turn, row = evidence.turn, evidence.crawldb
+    if turn is None or row is None:
+        return
+    held, ready = turn["held"], _time(turn["ready_at"])
+    said = {
+        "in_segment": f"it waits in segment {turn['segment']}, which is not applied yet",
+        "not_due": f"not now: it is not due before {ready}",
+        "min_score": "not now: it scores less than generate.min_score",
+        "host_backoff": f"not now: its host is not asked before {ready}",
+        "max_depth": f"not now: depth {row['depth']} is deeper than crawl.depth",
+    }
+    if held is not None:
+        rule = held.removeprefix("filtered_by:")
+        yield _line("Next fetch", said.get(held, f"not now: the filter `{plain(rule)}` keeps it out"))
+        return
+    days, place = turn["waited_days"], score_text(turn["sort_value"])
+    aged = f"its score {score_text(row['score'])}"
+    if turn["aged_by"]:
+        aged += f" and {score_text(turn['aged_by'])} for {days:,} whole day{_s(days)} since it was due"
+    aged += " (generate.ageing)" if turn["aged_by"] else ""
+    others = [plain(rule["rule"], 60) for rule in evidence.scored_by if "fetch order" in rule["places"]]
+    after = f", before {', '.join(others)} has its say" if others else ""
+    yield _line("Next fetch", f"it may be fetched now; place in the order {place}: {aged}{after}")
 
 
 def _visits(evidence: Evidence) -> Iterator[str]:

@@ -13,7 +13,7 @@ interval, or with `refresh` whatever the crawldb holds; a page that was tried si
 The steps give what may be fetched of each partition; the best of it are gathered (`crawl.fetchlists`), and put into
 segments and parts.
 
-Not here: what `--where` means (`crawl.condition`).
+Not here: the rule in words (`frontier.turn` is the same as a function), what `--where` means (`crawl.condition`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ CANDIDATE = (
     *_LATER,
     column("metadata", "map"),
 )
-NO_LIMIT = 2**62
 EARLY_PERMILLE = 100
 """Share of its interval by which a page may be fetched before it is due, once a run."""
 

@@ -1,4 +1,5 @@
 -- Every page of this partition, with what keeps it out of the fetchlist; `held` is NULL where nothing does.
+-- The rule is `frontier.turn`; this text is the same rule for all rows at once.
 -- A run that knows when it began takes what is nearly due too, and with `refresh` everything, but nothing that was tried
 -- since it began. What waits grows older: its sort value rises every whole day since it was due.
 WITH untried AS (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from small_crawl import COPY, GONE, HOME, LEFT, PAGE, SEGMENT, key, row, small_crawl, write
+from small_crawl import COPY, GONE, HOME, LEFT, NOW, PAGE, SEGMENT, key, row, small_crawl, write
 
 from cobnut.config.load import load_settings
 from cobnut.inspect.evidence import Evidence, gather, plain_evidence
@@ -19,10 +19,10 @@ from cobnut.urls.filters import Scope, compile_filter
 Ask = Callable[[str], Evidence]
 
 
-def asker(crawl: CrawlFolder) -> Ask:
+def asker(crawl: CrawlFolder, now_ms: int = NOW) -> Ask:
     settings = load_settings(crawl.path, environ={}).settings
     refuses = compile_filter(settings.urls, Scope("host", (HOME, COPY)))
-    return lambda url: gather(crawl, settings, url, forms_of(url, settings), refuses)
+    return lambda url: gather(crawl, settings, url, forms_of(url, settings), refuses, now_ms)
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def ask(folder: Path, named_by: dict[str, tuple[str | None, str]], url: str) -> 
         ],
     )  # fmt: skip
     settings = load_settings(crawl.path, environ={}).settings
-    evidence = gather(crawl, settings, url, forms_of(url, settings), lambda url: None)
+    evidence = gather(crawl, settings, url, forms_of(url, settings), lambda url: None, 0)
     json.dumps(plain_evidence(evidence))
     return evidence
 

@@ -36,7 +36,8 @@ def command(
     from cobnut.inspect.why import story, verdict
 
     forms = forms_of(str(url), crawl.settings)
-    evidence = gather(crawl.crawl, crawl.settings, str(url), forms, refusal(crawl.crawl, crawl.settings))
+    refuses = refusal(crawl.crawl, crawl.settings)
+    evidence = gather(crawl.crawl, crawl.settings, str(url), forms, refuses, time.time_ns() // 1_000_000)
     if as_json:
         click.echo(json_line({"verdict": verdict(evidence), **plain_evidence(evidence)}))
     else:
