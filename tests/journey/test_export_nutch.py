@@ -38,6 +38,7 @@ WHY = "what went wrong has the code that 1.x gives it; 0.7.2 has the one code of
 SERVER_SAID = "the server's Last-Modified is kept in the status, which 0.7.2 leaves 0"
 NO_PARSE = "what was not fetched was not parsed; 0.7.2 parses the empty string with success"
 FIRST_WORDS = "of two links between two pages the linkdb keeps the first one's words, 0.7's database the last one's"
+SENDS_ON = "a page that sends on to another at once is a redirect: its content is that of the page it leads to"
 
 Differences = dict[tuple[str, str], tuple[Any, Any]]
 """(URL, field): what real Nutch has, and what the export has."""
@@ -55,6 +56,9 @@ PAGES: dict[tuple[str, str], tuple[Any, Any, str]] = {
     (f"{HOME}/plain.txt", "num_outlinks"): (1, 0, NO_LINK_IN_TEXT),
     (f"{HOME}/gone.html", "fetch_interval_days"): (30, 45, GONE_LONGER),
     (f"{HOME}/private/x.html", "fetch_interval_days"): (30, 45, GONE_LONGER),
+    (f"{HOME}/refresh.html", "md5"): (
+        bytes.fromhex("c80dce832ee2c4b278cd6a79b5821ec7"), bytes.fromhex("85a91dd62d37c9332fd3c7ce2ef61b63"), SENDS_ON,
+    ),
 }  # fmt: skip
 
 LINKS: dict[tuple[str, str], tuple[Any, Any, str]] = {
@@ -312,6 +316,7 @@ LOST: dict[str, dict[tuple[str, str], str]] = {
     "1.x": {
         **{(path, "outlink_count"): OTHER_LINKS for path in ("", "canon.html", "noindex.html")},
         ("empty.html", "reason"): NO_REASON,
+        **{("refresh.html", field): SENDS_ON for field in ("fetched_at", "reason", "outlink_count")},
     },
     "0.7": {
         **{(path, "outlink_count"): OTHER_LINKS for path in ("", "canon.html", "noindex.html", "refresh.html")},
@@ -324,6 +329,10 @@ LOST: dict[str, dict[tuple[str, str], str]] = {
         },
         **{(path, "due_at"): NEVER_AGAIN for path in ("gone.html", "private/x.html")},
         ("lm.html", "modified_at"): NO_PLACE,
+        **{
+            ("refresh.html", field): SENDS_ON
+            for field in ("status", "reason", "fetched_at", "modified_at", "signature")
+        },
     },
 }
 """Columns of the crawldb that an export does not bring back, by path."""

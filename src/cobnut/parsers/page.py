@@ -37,6 +37,9 @@ OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 FOLLOWED_KINDS = frozenset((KIND_LINK, "frame", KIND_REFRESH, "sitemap"))
 """Kinds of link that pass score on and count as page links."""
 
+AT_ONCE_S = 5
+"""A page that goes on to another in less time is a redirect: nobody could read it."""
+
 _LANGUAGE_CHARS = 400
 """Enough to tell a language; its cost grows with the length."""
 _SNIFF_CAP = 50 * 1024 * 1024
@@ -96,6 +99,7 @@ class ParsedPage(msgspec.Struct):
     noarchive: bool = False
     refresh_delay_s: int | None = None
     refresh_url: str | None = None
+    refresh_key: str | None = None
     refresh_refused: str | None = None
     outlink_count: int = 0
     embed_count: int = 0
@@ -264,12 +268,15 @@ def _read_refresh(
         result.refresh_refused = "bad_scheme" if url else "bad_url"
         return
     result.refresh_url = url
+    make = _forms_of(settings.urls.normalizers)
+    own, made = make(page.url), make(url)
+    if result.refresh_delay_s < AT_ONCE_S and not result.nofollow and made and own and made.key != own.key:
+        result.refresh_key = made.key
     if html:
         html.links.add(url, KIND_REFRESH)
     else:
-        make = _forms_of(settings.urls.normalizers)
         links = RawLinks([url], [KIND_REFRESH], [None], [False])
-        _set_links(result, page, make(page.url), [make(url)], links, settings)
+        _set_links(result, page, own, [made], links, settings)
 
 
 def _read_listed(
@@ -346,7 +353,10 @@ def _set_links(
             followed += not nofollow
     result.links_dropped += dropped
     passed = passed_scores(settings.scoring)
-    if passed.shares is not None:
+    if result.refresh_key is not None:
+        # as with every redirect: the whole score goes where it leads, and no rule is asked
+        links.contributions = [page.score if kind == KIND_REFRESH else 0 for kind in links.kinds]
+    elif passed.shares is not None:
         inside, outside = passed.shares(page.score, followed)
         links.contributions = [
             0 if nofollow or kind not in FOLLOWED_KINDS else inside if host == own_host else outside

@@ -278,6 +278,7 @@ PARSED = Table(
         _k("noarchive", "bool", "The page or its header forbids showing a cached copy."),
         _c("refresh_delay_s", "int64", "Delay of a meta or header refresh."),
         _c("refresh_url", "string", "Its target; NULL when it only reloads."),
+        _c("refresh_key", "string", "Its url_key, where it comes at once, in less than 5 seconds: the page is a redirect."),
         _k("outlink_count", "int32", "Page links kept."),
         _c("embed_count", "int32", "Images, styles, scripts, media and objects kept; NULL where they were not looked for."),
         _k("links_dropped", "int32", "Links left out beyond the limit or unreadable, embeds beyond theirs."),

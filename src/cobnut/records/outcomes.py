@@ -65,6 +65,7 @@ REASONS: dict[str, str] = {
     "redirect_limit": "More than five redirects in a row.",
     "redirect_bad": "A redirect without a usable target.",
     "redirect_filtered": "A redirect to a URL that a filter refuses.",
+    "refresh": "The page sends on to another at once, by a meta tag or a header.",
     "filtered_by": "A named URL filter refuses it; the rule stands in the reason (filtered_by:scope …).",
     "host_backoff": "The host failed too often; its URLs wait.",
     "round_over": "The round ended before its turn came: it is in the next fetchlist.",

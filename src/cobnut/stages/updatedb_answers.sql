@@ -19,7 +19,8 @@ newest_parse AS (
             PARTITION BY p.url_key
             ORDER BY p.fetched_at DESC NULLS LAST, p.parse_status ASC NULLS LAST, p.signature ASC NULLS LAST,
                 p.reason ASC NULLS LAST, p.media_type ASC NULLS LAST, p.canonical_key ASC NULLS LAST,
-                p.fingerprint ASC NULLS LAST, p.noindex ASC NULLS LAST, p.outlink_count ASC NULLS LAST
+                p.fingerprint ASC NULLS LAST, p.noindex ASC NULLS LAST, p.outlink_count ASC NULLS LAST,
+                p.refresh_key ASC NULLS LAST
         ) AS place
     FROM parsed p
 ),
@@ -36,11 +37,12 @@ SELECT
     CAST(f.host AS STRING) AS host,
     CAST(f.bucket AS INT) AS bucket,
     CAST(f.segment AS STRING) AS segment,
-    CAST(f.outcome AS STRING) AS outcome,
-    CAST(f.reason AS STRING) AS reason,
+    -- a page that goes on to another at once is a redirect, whatever its status
+    CAST(CASE WHEN f.outcome = 'success' AND p.refresh_key IS NOT NULL THEN 'redirect_temp' ELSE f.outcome END AS STRING) AS outcome,
+    CAST(CASE WHEN f.outcome = 'success' AND p.refresh_key IS NOT NULL THEN 'refresh' ELSE f.reason END AS STRING) AS reason,
     CAST(f.http_status AS INT) AS http_status,
     CAST(f.fetched_at AS BIGINT) AS fetched_at,
-    CAST(f.redirect_key AS STRING) AS redirect_key,
+    CAST(CASE WHEN f.outcome = 'success' AND p.refresh_key IS NOT NULL THEN p.refresh_key ELSE f.redirect_key END AS STRING) AS redirect_key,
     CAST(f.etag AS STRING) AS etag,
     CAST(f.last_modified AS STRING) AS last_modified,
     CAST(f.last_modified_at AS BIGINT) AS last_modified_at,

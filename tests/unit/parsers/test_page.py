@@ -6,6 +6,7 @@ import gzip
 import hashlib
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -62,6 +63,38 @@ def test_canonical_of_page_or_header() -> None:
     page = parse("<head><link rel=canonical href='/dir/page.html'></head><p>x")
     assert page.canonical_key == "test,a)http/dir/page.html"
     assert links(page) == []
+
+
+@pytest.mark.parametrize(
+    ("html", "headers", "key"),
+    [
+        ("<meta http-equiv=refresh content='0; url=/r'>", {}, "test,a)http/r"),
+        ("<meta HTTP-EQUIV=Refresh content='4.9;URL=&quot;//b.test/q w&quot;'>", {}, "test,b)http/q%20w"),
+        ("<base href=http://c.test/d/><meta http-equiv=refresh content='0,n'>", {}, "test,c)http/d/n"),
+        ("<p>x", {"refresh": "0;/h"}, "test,a)http/h"),
+        ("<meta http-equiv=refresh content='0;url=/r'>", {"refresh": "9;/h"}, None),  # the header goes first
+        ("<meta http-equiv=refresh content='5;url=/r'>", {}, None),
+        ("<meta http-equiv=refresh content='0'>", {}, None),
+        ("<meta http-equiv=refresh content='0;url=#top'>", {}, None),
+        ("<meta http-equiv=refresh content='0;url='>", {}, None),
+        ("<meta http-equiv=refresh content='0;url=javascript:x()'>", {}, None),
+        ("<meta http-equiv=refresh content='0;url=file:///etc/passwd'>", {}, None),
+        ("<meta http-equiv=refresh content='0;url=data:text/html,x'>", {}, None),
+        ("<meta http-equiv=refresh content='0;url=http://[::1'>", {}, None),
+        ("<meta name=robots content=nofollow><meta http-equiv=refresh content='0;url=/r'>", {}, None),
+        ("<noscript><meta http-equiv=refresh content='0;url=/r'></noscript><p>x", {}, None),
+        ("<p>x<noscript><div><meta http-equiv=refresh content='0;url=/r'></div></noscript>", {}, None),
+        ("<!-- <meta http-equiv=refresh content='0;url=/r'> --><p>x", {}, None),
+        ("<!--[if lt IE 9]><meta http-equiv=refresh content='0;url=/r'><![endif]--><p>x", {}, None),
+        ("<template><meta http-equiv=refresh content='0;url=/r'></template><p>x", {}, None),
+        ("<script>'<meta http-equiv=refresh content=0;url=/r>'</script><p>x", {}, None),
+    ],
+)  # fmt: skip
+def test_a_refresh_at_once_is_a_redirect(html: str, headers: dict[str, str], key: str | None) -> None:
+    page = parse(html + "<a href=/other>o</a>", {**HTML, **headers}, score=600)
+    assert page.refresh_key == key
+    if key is not None:  # the whole score goes there
+        assert dict(zip(page.links.kinds, page.links.contributions, strict=True)) == {"link": 0, "refresh": 600}
 
 
 def test_refresh_of_page_or_header() -> None:
