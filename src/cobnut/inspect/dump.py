@@ -20,7 +20,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -41,6 +41,7 @@ from cobnut.inspect.tables import (
 from cobnut.records import catalogue
 from cobnut.records.columns import Column, Table
 from cobnut.records.steps import SEGMENT_COLUMN
+from cobnut.storage.conserve import check_rows
 from cobnut.storage.files import TEMPORARY_PREFIX, fsync_folder, io_errors, maker_lives, remove_tree, temporary_name
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.tables import parquet
@@ -111,19 +112,29 @@ def dump(crawl: CrawlFolder, wanted: Dump, out: BinaryIO, scratch: Path) -> int:
         source, files = _source(crawl, wanted, stack)
         write, close = _writer(wanted, out)
         rows = 0
-        if source:
-            for batch in _batches(wanted, source, files, scratch):
-                write(batch)
-                rows += batch.num_rows
+        try:
+            if source:
+                for batch in _batches(wanted, source, files, scratch):
+                    write(batch)
+                    rows += batch.num_rows
+        except BaseException:
+            with suppress(Exception):  # what cannot be ended now would complain when it is forgotten
+                close()
+            raise
         close()
         return rows
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears whole under its name, or not at all."""
+    """A file that appears whole under its name, or not at all; a device or a pipe is written to as it comes."""
     if path.is_dir():
         raise InputError("a folder is in the way", where=str(path), remedy="name a file")
+    if path.exists() and not path.is_file():
+        with io_errors(path, "write the dump"), open(path, "wb") as stream:
+            yield stream
+        return
+    path = path.resolve()  # what a link leads to is replaced, not the link
     temporary = path.with_name(temporary_name(path.name))
     for left in path.parent.glob(f"{TEMPORARY_PREFIX}{glob.escape(path.name)}-*"):  # by a dump that was killed
         if not maker_lives(left.name):
@@ -168,6 +179,7 @@ def _current(crawl: CrawlFolder, table: Table, selection: Selection, stack: Exit
     if version is None:
         return "", []
     stack.enter_context(version)  # held against removal for as long as rows are read
+    check_rows(table, version.generation.path, version.manifest)
     files = version.files(partition_with(table, version, selection.bucket))
     return (held(files) if files else ""), list(files)
 

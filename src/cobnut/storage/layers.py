@@ -195,18 +195,31 @@ def damaged(path: Path, error: Exception, what: str) -> DataError | MachineError
 
 
 def first_damaged(files: Iterable[Path]) -> Path | None:
-    """The first of some Parquet files that cannot be read to its end."""
+    """The first of some Parquet files that cannot be read to its end, or lacks a column of its table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     for path in files:
         try:
             with pq.ParquetFile(path) as file:
+                if not _columns_of(path) <= set(file.schema_arrow.names):
+                    return path
                 for _ in file.iter_batches():
                     pass
         except (pa.ArrowException, OSError):
             return path
     return None
+
+
+def _columns_of(path: Path) -> set[str]:
+    """The columns that a file has by its place, DIR/TABLE/GENERATION/FILE or SEGMENT/TABLE/FILE; what it may do without
+    is not among them."""
+    from cobnut.records.catalogue import TABLES
+
+    if path.name.startswith("gone-"):
+        return set()
+    name = path.parent.parent.name if path.parent.name.startswith("g0") else path.parent.name
+    return next((set(table.column_names) for table in TABLES if table.name == name), set())
 
 
 def remedy_of(path: Path) -> str:

@@ -159,6 +159,42 @@ def test_a_damaged_table_leaves_the_old_file(tmp_path: Path) -> None:
     cobnut("dump", crawl.path, "-o", tmp_path / "nowhere" / "x", expect=4)
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_file_without_a_column_is_named_and_one_line_says_all(tmp_path: Path, form: str) -> None:
+    crawl = small_crawl(tmp_path / "c")
+    (file,) = (crawl.path / "segments" / SEGMENT / "parsed").glob("*.parquet")
+    held = pq.read_table(file, partitioning=None)
+    pq.write_table(held.drop_columns(["noindex"]), file)
+    done = cobnut("dump", crawl.path, "parsed", "--format", form, "-o", tmp_path / "out", expect=3)
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert str(file) in done.stderr
+    assert "cobnut parse" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_that_are_missing_are_no_dump(tmp_path: Path) -> None:
+    crawl = small_crawl(tmp_path / "c")
+    file = next((crawl.path / "crawldb").glob("g*/part-*.parquet"))
+    pq.write_table(pq.read_table(file, partitioning=None).slice(1), file)
+    done = cobnut("dump", crawl.path, expect=3)
+    assert "its manifest says" in done.stderr
+    assert str(file) in done.stderr
+
+
+def test_a_pipe_is_written_to_and_what_a_link_leads_to_is_replaced(crawl: CrawlFolder, tmp_path: Path) -> None:
+    pipe, link, real = tmp_path / "pipe", tmp_path / "link.csv", tmp_path / "real.csv"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
+    cobnut("dump", crawl.path, "-o", pipe)
+    assert reader.communicate()[0] == cobnut("dump", crawl.path).stdout
+    assert pipe.is_fifo()
+    link.symlink_to(real)
+    cobnut("dump", crawl.path, "--format", "csv", "-o", link)
+    assert link.is_symlink()
+    assert real.read_text() == cobnut("dump", crawl.path, "--format", "csv").stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "link.csv", "real.csv"}
+
+
 def many(crawl: CrawlFolder, rows: int) -> None:
     """A linkdb of many rows, with long anchors, in no order."""
     batch = 20_000

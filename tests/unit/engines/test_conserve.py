@@ -171,7 +171,7 @@ def test_a_key_twice_in_a_delta_is_named(delta: CrawlFolder) -> None:
     round_of(delta, 3, WHOLE)
     with pytest.raises(DataError, match=r"crawldb holds the key .* twice; nothing was written") as caught:
         steps.updatedb(delta, DELTA)
-    assert caught.value.where in map(str, files)
+    assert caught.value.where in [str(file) for file in files]
     assert {n: v for n, v in state(delta).items() if n == "crawldb"} == {"crawldb": before["crawldb"]}
 
 
@@ -213,7 +213,8 @@ def test_a_page_twice_in_a_segment_counts_once_and_is_told(
 
 
 def rows(crawl: CrawlFolder, table: Table) -> list[dict[str, Any]]:
-    return crawl.table(table).read().sort_by("url_key").to_pylist()
+    found: list[dict[str, Any]] = crawl.table(table).read().sort_by("url_key").to_pylist()
+    return found
 
 
 def losing(keeps: str | None) -> Stage:

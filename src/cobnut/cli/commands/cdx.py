@@ -84,6 +84,11 @@ def _write(output: Path, lines: Iterator[bytes]) -> None:
         raise InputError("a folder is in the way", where=str(output), remedy="name a file")
     if not output.absolute().parent.is_dir():
         raise InputError("no such folder", where=str(output.parent), remedy="make it first")
+    if output.exists() and not output.is_file():  # a device or a pipe is not replaced
+        with io_errors(output, "write"), open(output, "wb") as stream:
+            stream.writelines(lines)
+        return
+    output = output.resolve()
     draft = output.with_name(temporary_name(output.name))
     try:
         with io_errors(output, "write"), open(draft, "wb") as file:

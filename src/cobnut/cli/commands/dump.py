@@ -69,8 +69,11 @@ def command(
         raise InputError(
             "the crawl's own folder is no place for a dump", where=str(output), remedy="name another folder"
         )
+    beside = output.resolve()
+    if output.exists() and not output.is_file():  # a device, whose folder is no place for files
+        beside = Path(tempfile.gettempdir()) / "dump"
     with whole_file(output) as file:
-        rows = dump(crawl.crawl, wanted, file, output.with_name(temporary_name(output.name)))
+        rows = dump(crawl.crawl, wanted, file, beside.with_name(temporary_name(beside.name)))
     click.echo(f"dump: {wanted.table.name}, rows {rows:,} ({time.monotonic() - begun:.1f} s)")
     return 0
 
