@@ -165,3 +165,19 @@ def test_a_pause_asked_for_long_ago_is_shortened_too(bench, web):
     bench.fetch("http://a.test/1", settings=bench.with_settings(backoff_max_s=9999.0))
     report = bench.fetch("http://a.test/2", settings=bench.with_settings(backoff_max_s=0.5))
     assert report.complete
+
+
+def test_a_crawl_that_no_host_answers_any_more_says_that_it_stopped(tmp_path, web):
+    """The hostdb goes back to before the pause, so that the fetchlists are full; the segments still know of it."""
+    web.site(
+        "nd.test",
+        {"/": "<a href=/a>a</a> <a href=/b>b</a>", "/a": Answer(503, b"", (("Retry-After", "3600"),)), "/b": "b"},
+    )
+    words = ("crawl", tmp_path / "crawl", "http://nd.test/", *to_web(web.port))
+    assert "host_backoff: The host asked for a pause or failed too often" in cobnut(*words).stdout
+    asked = len(web.requests("nd.test"))
+    cobnut("rollback", tmp_path / "crawl", "hostdb")
+    told = cobnut(*words).stdout
+    assert "stopped, since several rounds in a row brought no answer at all" in told
+    assert "nothing more is due" not in told
+    assert len(web.requests("nd.test")) == asked

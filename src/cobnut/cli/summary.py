@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ENDS = {
     "done": "nothing more is due now",
     "max_pages": "the limit crawl.max_pages is reached; run it again to go on",
+    "fruitless": "stopped, since several rounds in a row brought no answer at all; run it again to go on",
     "max_time": "the limit crawl.max_time_s is reached; run it again to go on",
     "interrupted": "stopped by you; run it again to go on",
 }

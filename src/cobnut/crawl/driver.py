@@ -42,7 +42,7 @@ class Summary(msgspec.Struct):
 
     rounds: int = 0
     pages: int = 0  # answers with a page, in this run
-    ended: str = "done"  # done, max_pages, max_time, interrupted
+    ended: str = "done"  # done, max_pages, max_time, fruitless, interrupted
     crawldb: dict[str, int] = {}  # URLs by status
     reasons: dict[str, int] = {}  # URLs by reason, as the crawldb says
     left_out: dict[str, int] = {}  # URLs that did not enter, by rule
@@ -195,7 +195,7 @@ class _Run:
             self.summary.rounds += 1
             fruitless = 0 if answered else fruitless + 1
             if fruitless >= FRUITLESS_ROUNDS and not self.over():
-                self.message(f"{FRUITLESS_ROUNDS} rounds in a row brought no answer at all: stopping")
+                self.summary.ended = "fruitless"
                 return
 
     def wait_for_host(self, report: StepReport) -> bool:

@@ -67,7 +67,7 @@ REASONS: dict[str, str] = {
     "redirect_filtered": "A redirect to a URL that a filter refuses.",
     "refresh": "The page sends on to another at once, by a meta tag or a header.",
     "filtered_by": "A named URL filter refuses it; the rule stands in the reason (filtered_by:scope …).",
-    "host_backoff": "The host failed too often; its URLs wait.",
+    "host_backoff": "The host asked for a pause or failed too often; its URLs wait.",
     "round_over": "The round ended before its turn came: it is in the next fetchlist.",
     "parse_timeout": "Parsing took longer than allowed and was stopped.",
     "parse_crashed": "The parser ended unexpectedly on this page.",
