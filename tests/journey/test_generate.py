@@ -69,7 +69,7 @@ def test_nothing_is_selected_and_each_reason_is_said(crawl: Path) -> None:
         (("--where", "host = (select 1)"), "'select' is not expected here (character 9)"),
         (("--where", "depth > 1; drop table crawldb"), "cannot be read at '; drop table crawldb' (character 10)"),
         (("--where", "depth > 'x'"), "'x' is no number"),
-        (("--where", ""), "it ends too early"),
+        (("--where", ""), "--where is empty"),
         (("--status", "unfetchd"), "did you mean 'unfetched'"),
         (("--status", ""), "unknown status"),
         (("--segments", "0"), "0 is not between 1 and 1000 segments"),

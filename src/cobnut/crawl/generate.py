@@ -170,7 +170,8 @@ def _unfit(error: MachineError) -> InputError | None:
     )
     if not isinstance(cause, unfit) or not error.what.startswith(f"{STEP} failed"):
         return None
-    return InputError(f"--where cannot be computed ({str(cause).splitlines()[0][:200]})")
+    said = str(cause).splitlines()[0].partition(". Use ")[0]  # what could be written in SQL instead is of no use here
+    return InputError(f"--where cannot be computed ({said[:200]})")
 
 
 def _count(report: StepReport, name: str, pages: int) -> None:

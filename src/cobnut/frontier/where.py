@@ -6,8 +6,8 @@ reaches the engine as text, and nothing but the columns that are given can be na
 
 Columns have the values that a person is shown: scores as numbers (`score > 0.5`), and the URL in `url` also where the
 table leaves it NULL because it equals the normalised form. A text compared with a column of another kind is read in
-that kind: `fetched_at > '2026-01-31'` as a time, `signature = '0cc175b9…'` as bytes. A text that is no number compared
-with a number, and a number compared with a text, are refused.
+that kind: `fetched_at > '2026-01-31'` as a time, `signature = '0cc175b9…'` as bytes. What cannot be compared is
+refused: a text that is no number with a number, a number with a text, anything with NULL, which nothing equals.
 
 Not here: which columns a command offers (`inspect.where`, `crawl.condition`), running the condition.
 """
@@ -42,14 +42,18 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...] | None, int, int, str]] = {
 """The kinds that a function takes (None: any), how many arguments at least and at most, and the kind it gives."""
 _KINDS = {"string": "text", "int64": "number", "int32": "number", "double": "number", "bool": "claim"}
 _NUMBERS = ("number", "time", "value")
+_NAMES = {"claim": "true or false", "binary": "bytes", "time": "a time", "number": "a number", "text": "a text"}
+_NULL = "NULL"
 _NESTED = {"map", "strings", "anchors"}
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 MOST_TERMS = 100
 LARGEST = 2**63 - 1
 _EXAMPLE = "for example --where \"status = 'gone' AND retries > 1\""
 
+_QUOTES = "a text stands in single quotes, as in host = 'a.example'; one within it is doubled"
+
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<text>'(?:[^']|'')*')"
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)?|\"[A-Za-z_][A-Za-z_0-9]*\")"
     r"|(?P<sign><>|!=|<=|>=|[=<>()\[\],+\-*/%]))",
@@ -94,6 +98,8 @@ def parse_condition(text: str, names: Mapping[str, Name]) -> Where:
     """The condition that was typed, over these names (in lower case); an `InputError` shows where it cannot be read."""
     if len(text) > LONGEST:
         raise InputError(f"--where takes at most {LONGEST} characters")
+    if not text.strip():
+        raise InputError("--where is empty", remedy=_EXAMPLE)
     reader = _Reader(text, names)
     piece = reader.condition()
     reader.end()
@@ -152,17 +158,18 @@ class _Reader:
                     raise self._error(f"{word.upper()} compares texts", _EXAMPLE, back=1)
                 return _Piece(f"({left.sql} {no}{word.upper()} {right.sql})", left.params + right.params, "claim")
         if self._keyword("between"):
-            low = self._as(self._sum(), left)
+            low = self._sum()
             self._expect_keyword("and")
-            high = self._as(self._sum(), left)
+            left, (low, high) = self._among(left, [low, self._sum()])
             params = left.params + low.params + high.params
             return _Piece(f"({left.sql} {no}BETWEEN {low.sql} AND {high.sql})", params, "claim")
         if self._keyword("in"):
             self._expect("(")
-            values = [self._as(self._sum(), left)]
+            values = [self._sum()]
             while self._sign(","):
-                values.append(self._as(self._sum(), left))
+                values.append(self._sum())
             self._expect(")")
+            left, values = self._among(left, values)
             among = _joined(", ", values)
             return _Piece(f"({left.sql} {no}IN {among.sql})", left.params + among.params, "claim")
         if negated:
@@ -176,6 +183,13 @@ class _Reader:
             return _is_url(left.url, right.literal)
         left, right = self._as(left, right), self._as(right, left)
         return _Piece(f"({left.sql} {sign} {right.sql})", left.params + right.params, "claim")
+
+    def _among(self, left: _Piece, others: list[_Piece]) -> tuple[_Piece, list[_Piece]]:
+        """What is compared with several, and these; where it is a bare text, it is read in their kind."""
+        if left.literal is not None:
+            meant = self._as(left, next((one for one in others if one.literal is None), others[0]))
+            left = _Piece(meant.sql, meant.params, meant.kind)  # from now on of this kind
+        return left, [self._as(one, left) for one in others]
 
     def _sum(self) -> _Piece:
         return self._series(self._product, "+", "-")
@@ -237,7 +251,7 @@ class _Reader:
         if lower in ("true", "false") and lower not in self.names:
             return _Piece(lower.upper(), (), "claim")
         if lower == "null":
-            return _Piece("NULL")
+            return _Piece(_NULL)
         if self._sign("("):
             return self._call(name)
         meant = self.names.get(lower)
@@ -275,34 +289,46 @@ class _Reader:
         for argument in arguments:
             if takes is not None and argument.kind not in (*takes, "value"):
                 raise self._error(f"{lower}() takes {'texts' if 'text' in takes else 'numbers'}", _EXAMPLE, back=1)
+        if lower == "coalesce":
+            meant = next((a for a in arguments if a.kind != "value" and a.literal is None), arguments[0])
+            arguments = [a if a.sql == _NULL else self._as(a, meant) for a in arguments]
         joined = _joined(", ", arguments)
         kinds = [a.kind for a in arguments if a.kind != "value"]
         return _Piece(f"{lower}{joined.sql}", joined.params, gives or (kinds[0] if kinds else "value"))
 
     def _as(self, piece: _Piece, other: _Piece) -> _Piece:
-        """A literal in the kind of what it is compared with."""
+        """A literal in the kind of what it is compared with; an error where the two cannot be compared."""
         if {piece.kind, other.kind} & _NESTED:
             raise self._error("a map or list is compared", "ask a map for a name: metadata['topic'] = 'nuts'", back=1)
-        if piece.literal is None:
-            kinds = {piece.kind, other.kind}
-            if other.literal is None and "text" in kinds and kinds & {"number", "time"}:
-                raise self._error("a text is compared with a number", _EXAMPLE, back=1)
-            return piece
-        if other.kind == "time":
-            return _Piece("?", (_time_ms(piece.literal),), "time")
-        if other.kind == "binary":
-            try:
-                return _Piece("?", (bytes.fromhex(piece.literal),), "binary")
-            except ValueError:
-                raise self._error(f"{piece.literal[:40]!r} is not hexadecimal", _EXAMPLE, back=1) from None
-        if other.kind == "number":
-            digits = piece.literal.strip()
-            if not _NUMBER.fullmatch(digits):
-                wrong = f"{piece.literal[:40]!r} is no number, as what it is compared with"
-                raise self._error(wrong, _EXAMPLE, back=1)
-            number = self._number(digits.lstrip("+-"))
-            return _Piece("?", (-number if digits[0] == "-" else number,), "number")
+        if _NULL in (piece.sql, other.sql):
+            raise self._error("nothing equals NULL", "write IS NULL or IS NOT NULL", back=1)
+        if piece.literal is not None and other.kind in ("time", "binary", "number"):
+            return self._read(piece.literal, other.kind)
+        if other.literal is not None and piece.kind in ("time", "binary", "number"):
+            return piece  # it is the other that is read
+        kinds = ["number" if kind == "time" else kind for kind in (piece.kind, other.kind)]
+        if kinds[0] != kinds[1] and "value" not in kinds:
+            names = sorted((_NAMES[piece.kind], _NAMES[other.kind]), key=lambda name: (name != "a text", name))
+            raise self._error(f"{names[0]} is compared with {names[1]}", _EXAMPLE, back=1)
         return piece
+
+    def _read(self, text: str, kind: str) -> _Piece:
+        """A text that was typed, as a value of another kind."""
+        if kind == "time":
+            moment = _time_ms(text)
+            if moment is None:
+                raise self._error(f"{text[:40]!r} is no time", "write 2026-01-31 or 2026-01-31T12:00:00Z", back=1)
+            return _Piece("?", (moment,), "time")
+        if kind == "binary":
+            try:
+                return _Piece("?", (bytes.fromhex(text),), "binary")
+            except ValueError:
+                raise self._error(f"{text[:40]!r} is not hexadecimal", _EXAMPLE, back=1) from None
+        digits = text.strip()
+        if not _NUMBER.fullmatch(digits):
+            raise self._error(f"{text[:40]!r} is no number, as what it is compared with", _EXAMPLE, back=1)
+        number = self._number(digits.lstrip("+-"))
+        return _Piece("?", (-number if digits[0] == "-" else number,), "number")
 
     def claim(self, piece: _Piece) -> _Piece:
         if piece.kind != "claim":
@@ -385,17 +411,17 @@ def _tokens(text: str) -> list[tuple[str, str, int]]:
             rest = text[position:].strip()
             at = text.index(rest[:1], position) + 1
             message = f"--where cannot be read at {rest[:40]!r} (character {at})"
-            raise InputError(message, where=repr(text[:120]), remedy=_EXAMPLE)
+            raise InputError(message, where=repr(text[:120]), remedy=_QUOTES if rest[0] in "'\"" else _EXAMPLE)
         found.append((match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         position = match.end()
     return found
 
 
-def _time_ms(text: str) -> int:
+def _time_ms(text: str) -> int | None:
     try:
         moment = datetime.datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InputError(f"{text[:40]!r} is no time", remedy="write 2026-01-31 or 2026-01-31T12:00:00Z") from None
+        return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
     return int(moment.timestamp() * 1000)

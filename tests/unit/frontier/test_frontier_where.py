@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cobnut.crawl.condition import names, narrowed
 from cobnut.errors import InputError
 from cobnut.frontier.where import FUNCTIONS, parse_condition
-from cobnut.testing.tables import START_MS
+from cobnut.records import catalogue as tables
+from cobnut.testing.tables import START_MS, page, rows_of
 
 
 def read(text: str) -> tuple[str, tuple[object, ...]]:
@@ -34,6 +37,12 @@ def read(text: str) -> tuple[str, tuple[object, ...]]:
         ("coalesce(etag, 'none') = 'none'", "(coalesce(pages.etag, ?) = ?)", ("none", "none")),
         ("score + 0.5 > 1", "(((crawldb.score / 1e6) + ?) > ?)", (0.5, 1)),
         ("depth in (1, '2')", "(crawldb.depth IN (?, ?))", (1, 2)),
+        ("'2' in (1, depth)", "(? IN (?, crawldb.depth))", (2, 1)),
+        ("'7' between '1' and depth", "(? BETWEEN ? AND crawldb.depth)", (7, 1)),
+        ("score > .5 and depth < '.5e1'", "(((crawldb.score / 1e6) > ?) AND (crawldb.depth < ?))", (0.5, 5.0)),
+        ("coalesce(checked_at, '2026-01-01') = 5", "(coalesce(pages.checked_at, ?) = ?)", (START_MS, 5)),
+        ("coalesce(null, depth, '3') = 3", "(coalesce(NULL, crawldb.depth, ?) = ?)", (3, 3)),
+        ("coalesce(etag, null) is null", "(coalesce(pages.etag, NULL) IS NULL)", ()),
         ("reason = 'Haselnüsse 🐿️'", "(crawldb.reason = ?)", ("Haselnüsse 🐿️",)),
     ],
 )
@@ -71,6 +80,26 @@ def test_what_can_be_said(text, sql, params) -> None:
         ("status > 5", "a text is compared with a number"),
         ("depth = host", "a text is compared with a number"),
         ("depth between 'a' and 3", "'a' is no number"),
+        ("", "--where is empty"),
+        (" \n", "--where is empty"),
+        ('host = "a.test"', "a text stands in single quotes"),
+        ("host = 'a.test", "a text stands in single quotes"),
+        ("status = null", "nothing equals NULL (character 10): 'status = null'; write IS NULL or IS NOT NULL"),
+        ("depth not in (1, null)", "nothing equals NULL"),
+        ("depth between null and 3", "nothing equals NULL"),
+        ("depth = true", "a number is compared with true or false"),
+        ("status = true", "a text is compared with true or false"),
+        ("(depth > 1) = 1", "a number is compared with true or false"),
+        ("contains(host, 'a') = 'true'", "a text is compared with true or false"),
+        ("signature = 5", "a number is compared with bytes"),
+        ("signature = host", "a text is compared with bytes"),
+        ("checked_at = host", "a text is compared with a time"),
+        ("'x' in (depth)", "'x' is no number"),
+        ("coalesce(status, 1) = 'x'", "a text is compared with a number"),
+        ("coalesce(1, signature) is null", "a number is compared with bytes"),
+        ("coalesce(metadata, 'x') is null", "a map or list is compared"),
+        ("checked_at > 'yesterday'", "'yesterday' is no time (character 14)"),
+        ("score > 5.", "cannot be read at '.'"),
         ("host + 1 = 2", "'+' takes numbers"),
         ("-host = 'x'", "'-' takes a number"),
         ("depth like '1%'", "LIKE compares texts"),
@@ -129,3 +158,88 @@ def test_whatever_is_typed_is_refused_or_can_be_run(text) -> None:
     assert len(connection.extract_statements(step.text)) == 1
     assert connection.execute(step.text).fetchall() == []
     connection.close()
+
+
+NUMBERS = st.sampled_from(
+    ["depth", "score", "failures", "pages.fingerprint", "0", "1", ".5", "1e300", "9223372036854775807"]
+)
+TIMES = st.sampled_from(["checked_at", "due_at", "hostdb.next_fetch_at"])
+TEXTS = st.sampled_from(
+    ["host", "url", "reason", "etag", "metadata['n']", "'a'", "'it''s'", "''", "'%'", "'💥'", "'\\'"]
+)
+BYTES = st.just("signature")
+ANY = st.one_of(
+    NUMBERS, TIMES, TEXTS, BYTES, st.sampled_from(["metadata", "null", "true", "'7'", "'2026-01-01'", "'ff'"])
+)
+
+
+def numbers_of(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/%"), inner),
+        st.builds("-{}".format, inner),
+        st.builds("abs({})".format, inner),
+        st.builds("length({})".format, TEXTS),
+        st.builds("coalesce({}, {})".format, inner, inner),
+    )
+
+
+def claims_of(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or", "="]), inner),
+        st.builds("not {}".format, inner),
+    )
+
+
+VALUES = st.recursive(NUMBERS | TIMES, numbers_of, max_leaves=6)
+COMPARED = st.one_of(
+    st.builds("{} {} {}".format, VALUES, st.sampled_from(["=", "<>", "<", ">="]), VALUES),
+    st.builds("{} {} {}".format, ANY, st.sampled_from(["=", "!=", "<=", ">", "like", "not ilike"]), ANY),
+    st.builds("{} in ({}, {})".format, ANY, ANY, ANY),
+    st.builds("{} not between {} and {}".format, ANY, ANY, VALUES),
+    st.builds("{} is not null".format, ANY),
+    st.builds("{}({}, {})".format, st.sampled_from(["starts_with", "ends_with", "contains"]), TEXTS, TEXTS),
+    st.builds("coalesce({}, {}) = upper(lower({}))".format, ANY, TEXTS, TEXTS),
+)
+
+
+@pytest.fixture(scope="module")
+def rows() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A page whose columns are all at their greatest, one all NULL or at the least, and one in between."""
+    connection = duckdb.connect(":memory:")
+    url = page("http://a.test/")
+    odd = {**url, "url": None, "score": 2**63 - 1, "due_at": 2**63 - 1, "depth": 2**31 - 1, "reason": "💥%_\\'"}
+    least = {**page("http://b.test/"), "score": -(2**63), "due_at": -(2**63), "depth": -(2**31)}
+    told = {k: v for k, v in url.items() if k != "url"}
+    for table, of_table in (
+        (tables.CRAWLDB, [odd, least, page("http://c.test/", signature=b"\xff" * 16)]),
+        (
+            tables.PAGES,
+            [{**told, "checked_at": 2**63 - 1, "fingerprint": -(2**63), "metadata": [("n", None), ("", "x")]}],
+        ),
+        (
+            tables.HOSTDB,
+            [{"host": "a.test", "bucket": url["bucket"], "failures": 2**63 - 1, "next_fetch_at": -(2**63)}],
+        ),
+    ):
+        connection.register(table.name, rows_of(table, of_table))
+    connection.register("shown", pa.table({"url_key": [url["url_key"]], "url": ["http://a.test/"]}))
+    yield connection
+    connection.close()
+
+
+@given(st.recursive(COMPARED, claims_of, max_leaves=5))
+@settings(max_examples=500, deadline=None)
+def test_what_is_read_fits_together_and_only_numbers_can_be_too_large(rows, text) -> None:
+    try:
+        made = narrowed(text)
+    except InputError:
+        return
+    step = next(s for s in made.stage.steps if s.output == "matching")
+    rows.register("typed", made.typed["typed"])
+    said = ""
+    try:
+        rows.execute(step.text).fetchall()
+    except (duckdb.OutOfRangeException, duckdb.InvalidInputException, duckdb.ConversionException) as error:
+        said = str(error)
+    assert not said or "overflow" in said.lower() or "out of range" in said or "by zero" in said
+    event("cannot be computed" if said else "computed")

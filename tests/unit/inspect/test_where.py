@@ -45,7 +45,7 @@ def test_what_can_be_said(text: str, sql: str, params: tuple[object, ...]) -> No
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "ends too early"),
+        ("", "--where is empty"),
         ("status", "a comparison is expected"),
         ("status = 'a' and depth", "a comparison is expected"),
         ("status = 'a'; drop table x", "cannot be read at '; drop table x'"),
