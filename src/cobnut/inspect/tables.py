@@ -247,8 +247,9 @@ def engine_errors(table: Table, files: Iterable[Path], where: str | None = None)
             raise MachineError(
                 f"the disk is full ({first_line(error)})", remedy="free some space, run it again"
             ) from error
-        if where is not None and isinstance(error, unfit):
-            raise InputError(f"--where cannot be computed ({first_line(error)})", where=repr(where[:120])) from error
+        if where is not None and (isinstance(error, unfit) or "ivision by zero" in str(error)):
+            said = first_line(error).partition(". Use ")[0]  # what could be written in SQL instead is of no use here
+            raise InputError(f"--where cannot be computed ({said})", where=repr(where[:120])) from error
         if (path := first_damaged(files)) is not None:  # the engine's own words do not always name the file
             raise damaged(path, error, table.name) from error
         raise DataError(f"{table.name} cannot be read ({first_line(error)})") from error
