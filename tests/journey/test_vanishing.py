@@ -262,6 +262,8 @@ def test_what_pages_embed_is_recorded_and_no_part_of_the_crawl(tmp_path: Path) -
         assert {row["kind"] for row in linkdb} == {"link"}
         assert rows(folder)[HOME]["outlink_count"] == 1
         assert "3 embeds" in cobnut("why", folder, HOME).stdout
+        told = [json.loads(path.read_text())["counts"] for path in folder.glob("reports/*-invertlinks-*.json")]
+        assert [(counts["links"], counts["embeds"]) for counts in told] == [(1, 3)]
         assert not {e.target for e in web.requests()} & {"/s", "/j", "/i"}
         again(folder, web, "-s", "parser.follow_embeds=true")
         assert {HOME + name for name in "sji"} <= set(rows(folder))

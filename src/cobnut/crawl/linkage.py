@@ -17,6 +17,7 @@ from cobnut.frontier.forgotten import forgotten_of, key_test
 from cobnut.frontier.representative import MOST_HOPS, shown_for
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import pa_schema
+from cobnut.records.outcomes import EMBED_KINDS
 from cobnut.stages import invertlinks as invertlinks_stage
 from cobnut.stages import rank as rank_stage
 from cobnut.stages import updatesegs as updatesegs_stage
@@ -45,6 +46,13 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
             report.counts = {"linkdb": linkdb.get("rows", 0)}
             return report
         hint = sum(rows_in(path) for s in fresh for path in s.part_files(tables.LINKS))
+        embeds = 0
+
+        def count_embeds(session: Session, partition: int, of: int) -> None:
+            nonlocal embeds
+            kinds = ", ".join(f"'{kind}'" for kind in sorted(EMBED_KINDS))
+            embeds += session.count(f"links WHERE kind IN ({kinds})")
+
         outcome = LocalEngine(settings).run(
             Run(
                 crawl,
@@ -57,9 +65,10 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
                 manifest={"applied": [*({"segment": n} for n in done), *({"segment": s.name} for s in fresh)]},
                 expects={"linkdb": linkdb.get("generation")},
                 rows_hint=hint,
+                on_partition=count_embeds,
             )
         )
-        report.counts = {"links": hint, "linkdb": outcome.rows["linkdb"]}
+        report.counts = {"links": hint - embeds, "embeds": embeds, "linkdb": outcome.rows["linkdb"]}
         report.messages = outcome.messages
         report.add_keys(outcome.keys)
     return report

@@ -753,7 +753,7 @@ def test_links_are_turned_around(crawl):
     ])  # fmt: skip
     report = invert(crawl)
     assert report.segments == [FIRST]
-    assert report.counts == {"links": 5, "linkdb": 3}
+    assert report.counts == {"links": 5, "embeds": 0, "linkdb": 3}
     found = linkdb(crawl)
     assert set(found) == {(key(B), key(A)), (key(B), key(C)), (key(D), key(A))}
     assert found[key(B), key(A)]["anchor"] == "words", "of several links the first with words"
