@@ -63,6 +63,18 @@ def test_pages_that_send_on_are_redirects(tmp_path: Path) -> None:
         assert (HOME + page) in {hit["url"] for hit in hits}, page
     why = cobnut("why", folder, HOME + "chain").stdout
     assert "it redirects to http://a.test/link2" in why
+    on, to = "The page sends on to another at once, by a meta tag or a header", "  " + " " * 14
+    assert (
+        "  Leads to      http://a.test/link2 (redirect_temp)\n"
+        f"{to}→ http://a.test/link3 (redirect_temp, refresh: {on})\n"
+        f"{to}→ http://a.test/end (fetched)\n"
+    ) in why
+    why = cobnut("why", folder, HOME + "one").stdout
+    assert f"{to}→ http://a.test/one, where it was before: a loop, which leads nowhere\n" in why
+    assert "(gone, robots_denied" in cobnut("why", folder, HOME + "barred").stdout
+    assert "http://b.test/ (not in the crawldb)" in cobnut("why", folder, HOME + "out").stdout
+    told = json.loads(cobnut("why", folder, HOME + "chain", "--json").stdout)
+    assert [step["url"] for step in told["leads_to"]] == [HOME + name for name in ("link2", "link3", "end")]
     why = cobnut("why", folder, HOME + "end").stdout
     assert "It is in the index" in why
     assert "→ http://a.test/link2 (refresh)" in why

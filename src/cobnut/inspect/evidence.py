@@ -50,6 +50,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     page: Row | None
     path: list[Row]
     path_end: str | None
+    leads_to: list[Row]
     listed: list[Row]
     fetched: list[Row]
     parsed: list[Row]
@@ -100,7 +101,7 @@ def gather(
     return Evidence(
         asked=asked, url=url, refused_by=refused_by, forgotten=_forgotten(crawl, url),
         seed=_first(crawl, catalogue.SEEDS, {"url_key": key}),
-        crawldb=crawldb, page=page, path=path, path_end=path_end,
+        crawldb=crawldb, page=page, path=path, path_end=path_end, leads_to=_leads_to(crawl, key, page),
         listed=listed,
         fetched=_of_segments(segments, catalogue.FETCHED, {"url_key": key, "hop_from": key}),
         parsed=_of_segments(segments, catalogue.PARSED, {"url_key": key}),
@@ -158,6 +159,25 @@ def _path(crawl: CrawlFolder, key: str, page: Row | None) -> tuple[list[Row], st
     if not path:
         return [], None
     return [{"url": key_to_url(key), "via": None, "at": None}, *path[::-1]], "unknown"
+
+
+def _leads_to(crawl: CrawlFolder, key: str, page: Row | None) -> list[Row]:
+    """Where a page that redirects leads, hop by hop: each page with its state, None where the crawldb has none.
+
+    The last one is the first again where it is a loop.
+    """
+    found: list[Row] = []
+    passed = {key}
+    while page is not None and (to := page["redirect_key"]) is not None and len(found) < MOST_HOPS:
+        bucket = bucket_of(key_to_host(to))
+        row = one_row(crawl, catalogue.CRAWLDB, to, bucket) or {"status": None, "reason": None}
+        loops = to in passed
+        found.append({"url": key_to_url(to), "status": row["status"], "reason": row["reason"], "loops": loops})
+        if loops:
+            break
+        passed.add(to)
+        page = one_row(crawl, catalogue.PAGES, to, bucket)
+    return found
 
 
 def _forgotten(crawl: CrawlFolder, url: UrlForms) -> Row | None:

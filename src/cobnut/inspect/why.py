@@ -36,6 +36,7 @@ def story(evidence: Evidence) -> Iterator[str]:
     yield from _robots(evidence)
     yield from _crawldb(evidence)
     yield from _next_turn(evidence)
+    yield from _leads_to(evidence)
     yield from _visits(evidence)
     yield from _parsed(evidence)
     yield from _inlinks(evidence)
@@ -265,6 +266,19 @@ def _next_turn(evidence: Evidence) -> Iterator[str]:
     yield _line("Next fetch", f"it may be fetched now; place in the order {place}: {aged}{after}")
 
 
+def _leads_to(evidence: Evidence) -> Iterator[str]:
+    """The pages behind a redirect, to the last."""
+    title = "Leads to"
+    for place, step in enumerate(evidence.leads_to):
+        arrow = "→ " if place else ""
+        if step["loops"]:
+            yield _line(title, f"{arrow}{plain(step['url'])}, where it was before: a loop, which leads nowhere")
+            return
+        reason = f", {_reason(step['reason'])}" if step["reason"] else ""
+        yield _line(title, f"{arrow}{plain(step['url'])} ({step['status'] or 'not in the crawldb'}{reason})")
+        title = ""
+
+
 def _visits(evidence: Evidence) -> Iterator[str]:
     if not evidence.segments_on_disk:
         yield _line("Visits", "no segment is on disk: what they held is told by the lines above")
@@ -303,6 +317,8 @@ def _visit(row: Row, key: str) -> str:
         text += f"; {_flag(flag)}"
     if row["redirect_url"]:
         text += f", to {plain(row['redirect_url'])}"
+    elif row["reason"] == "redirect_bad" and (location := dict(row["headers"] or {}).get("location")):
+        text += f", to “{plain(location, 200)}”"
     if row["reason"] == "private_address" and row["address"]:
         from cobnut.urls.addresses import AddressGuard
 
