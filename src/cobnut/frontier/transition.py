@@ -38,7 +38,6 @@ HOST_REASONS = frozenset({
 fault of either: `Answer.host_failed` says which (`stages/updatedb_answers.sql`)."""
 
 MISSING = "http_404"
-DAY_MS = 86_400_000
 
 Verdict = Literal[
     "none",  # not requested in this round
@@ -287,11 +286,14 @@ def _within(visit: Visit, rules: Rules) -> Visit:
 def _is_listed_as_changed(
     verdict: Verdict, status: str, fetched_at: int | None, target: Target | None, rules: Rules
 ) -> bool:
-    """Whether the site's own list says that the page has changed since its fetch; a future date says nothing."""
+    """Whether the site's own list says that the page has changed since its fetch.
+
+    A future date says nothing: the page would be due again after each fetch, until then.
+    """
     if target is None or target.changed_at is None or fetched_at is None:
         return False
     lives = verdict in ("first", "changed", "same") or (verdict == "none" and status in (FETCHED, NOT_MODIFIED))
-    return lives and fetched_at < target.changed_at <= rules.now_ms + DAY_MS
+    return lives and fetched_at < target.changed_at <= rules.now_ms
 
 
 def _score(old: Row | None, answer: Answer | None, target: Target | None) -> int:

@@ -200,7 +200,7 @@ planned AS (
         END AS planned_at,
         -- a list of the site says that the page has changed since it was fetched
         CASE
-            WHEN k.listed_at > k.next_fetched_at AND k.listed_at <= k.now_ms + 86400000
+            WHEN k.listed_at > k.next_fetched_at AND k.listed_at <= k.now_ms
                 AND (
                     k.verdict IN ('first', 'changed', 'same')
                     OR (k.verdict = 'none' AND k.old_status IN ('fetched', 'not_modified'))

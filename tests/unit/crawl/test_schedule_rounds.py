@@ -140,7 +140,8 @@ def test_what_the_server_says_of_the_last_change_is_evidence(crawl):
     [
         ("http://news.test/sitemap.xml", START_MS + DAY_MS // 2, True),
         ("http://news.test/sitemap.xml", START_MS, False),  # not after the fetch
-        ("http://news.test/sitemap.xml", START_MS + 3 * DAY_MS, False),  # in the future
+        ("http://news.test/sitemap.xml", START_MS + DAY_MS, True),  # just now
+        ("http://news.test/sitemap.xml", START_MS + DAY_MS + 1, False),  # in the future
         ("http://plain.test/sitemap.xml", START_MS + DAY_MS // 2, False),  # of another host
         ("http://news.test/sitemap.xml", None, False),
     ],
