@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -22,10 +23,12 @@ _INPUT = "standard input"
 _HEAD = 4_096
 _GZIP = b"\x1f\x8b"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
+_END = re.compile(rb"\r\n|\n|\r")
 
 
 class SeedLines:
-    """The lines of a file, a folder or `-`; what is not UTF-8 is replaced, a line beyond 64 KiB is cut."""
+    """The lines of a file, a folder or `-`, ended as on any system; what is not UTF-8 becomes U+FFFD, and a line is cut
+    at 64 KiB."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -87,14 +90,27 @@ def _lines(name: str, stream: io.BufferedReader) -> Iterator[str]:
     if stream.peek(2)[:2] == _GZIP:
         text = gzip.GzipFile(fileobj=stream)
     first = True
-    while line := text.readline(LONGEST_LINE):
+    for line in _cut(text):
         if first and line.startswith(_WIDE):
             raise InputError("the seed file is in UTF-16", where=name, remedy="save it in UTF-8")
         if first and b"\0" in line[:_HEAD]:
             raise InputError("this is no text", where=name, remedy="a seed file has one URL a line")
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            while (rest := text.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                pass
-        found = line.decode("utf-8", "replace").rstrip("\r\n")
+        found = line.decode("utf-8", "replace")
         yield found.removeprefix("\ufeff") if first else found
         first = False
+
+
+def _cut(stream: io.BufferedIOBase) -> Iterator[bytes]:
+    """The lines of a stream without their ends; of each at most `LONGEST_LINE` bytes are kept in memory."""
+    line, ended = bytearray(), False
+    while block := stream.read1(LONGEST_LINE):
+        if ended and block.startswith(b"\n"):  # CR LF fell into two blocks
+            block = block[1:]
+        ended = block.endswith(b"\r")
+        *whole, rest = _END.split(block)
+        for piece in whole:
+            yield bytes(line + piece[:LONGEST_LINE])[:LONGEST_LINE]
+            line.clear()
+        line += rest[: LONGEST_LINE - len(line)]
+    if line:
+        yield bytes(line)

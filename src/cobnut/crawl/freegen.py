@@ -33,12 +33,11 @@ from cobnut.frontier.forgotten import forgotten_of
 from cobnut.frontier.scoring import InjectedScore, told
 from cobnut.observe.clock import Clock, SystemClock
 from cobnut.records import catalogue as tables
-from cobnut.stages.inject import MOST_SHOWN, parse_line
+from cobnut.stages.inject import MOST_SHOWN, NOT_UTF8, parse_line, why_no_url
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.parts import PartWriter, part_name
 from cobnut.storage.tables import batches_of
 from cobnut.urls.filters import Scope, compile_filter
-from cobnut.urls.parse import MAX_URL_CHARS
 from cobnut.urls.resolve import compile_forms
 
 if TYPE_CHECKING:
@@ -120,8 +119,8 @@ def _read(
         if seed is None:
             continue
         report.counts["lines"] += 1
-        found = forms(seed.url)
-        rule = ("length" if len(seed.url) > MAX_URL_CHARS else "not_a_url") if found is None else None
+        found = None if NOT_UTF8 in seed.url else forms(seed.url)
+        rule = why_no_url(seed.url) if found is None else None
         rule = refuses(found.normalized) if found is not None else rule
         if found is None or rule is not None:
             _count(report, str(rule))

@@ -28,6 +28,9 @@ MOST_METADATA_CHARS = 10_000
 MOST_SHOWN = 2_000
 """Characters of a refused line that are kept for the report."""
 
+NOT_UTF8 = "\ufffd"
+"""What stands in a line for bytes that are not UTF-8."""
+
 MOST_SCORE = 1e9
 MOST_INTERVAL_S = 100 * 365 * 86_400
 
@@ -85,6 +88,7 @@ def parse_line(line: str) -> SeedLine | None:
     score = interval = fixed = None
     metadata: dict[str, str] = {}
     notes = []
+    chars = surplus = 0
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
@@ -105,10 +109,15 @@ def parse_line(line: str) -> SeedLine | None:
                 interval = seconds
             else:
                 fixed = seconds
-        elif sum(len(k) + len(v) for k, v in metadata.items()) + len(pair) > MOST_METADATA_CHARS:
-            notes.append(f"metadata beyond {MOST_METADATA_CHARS} characters left out")
+        elif chars + len(pair) > MOST_METADATA_CHARS:
+            surplus += 1
         else:
             metadata[name] = value
+            chars += len(pair)
+            if NOT_UTF8 in pair:
+                notes.append(f"metadata {name[:60]!r} holds bytes that are not UTF-8")
+    if surplus:
+        notes.append(f"metadata beyond {MOST_METADATA_CHARS:,} characters left out ({surplus:,} pairs)")
     if fixed is not None:
         interval = fixed
     return SeedLine(url.strip(), score, interval, fixed, metadata, "; ".join(notes) or None)
@@ -120,6 +129,11 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def why_no_url(url: str) -> str:
+    """Why what stands for a URL is none. Bytes that are not UTF-8 would ask for another page than was meant."""
+    return "length" if len(url) > MAX_URL_CHARS else "not_utf8" if NOT_UTF8 in url else "not_a_url"
 
 
 def read_lines(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:
@@ -139,10 +153,10 @@ def read_lines(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Ite
 
 
 def _row(number: int, seed: SeedLine, context: InjectContext) -> dict[str, object]:
-    found = context.forms(seed.url)
+    found = None if NOT_UTF8 in seed.url else context.forms(seed.url)
     row: dict[str, object] = {"line_no": number, "requested": seed.url[:MOST_SHOWN], "note": seed.note}
     if found is None:
-        return {**row, "rule": "length" if len(seed.url) > MAX_URL_CHARS else "not_a_url"}
+        return {**row, "rule": why_no_url(seed.url)}
     row.update(
         url_key=found.key, url=stored_url(found.url, found.normalized), requested=found.url, host=found.host,
         bucket=found.bucket, rule=context.refuses(found.normalized),

@@ -70,6 +70,16 @@ def test_gzip_is_unpacked_and_what_is_no_text_is_refused(tmp_path: Path) -> None
             list(seed_lines(str(tmp_path / "bad")))
 
 
+@pytest.mark.parametrize("length", [0, 70_000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_on_any_system(tmp_path: Path, end: str, length: int) -> None:
+    """However the blocks fall in which the file is read, and whether or not the last line is ended."""
+    wanted = [f"http://a.test/{n}" for n in range(9_000 if length else 3)] + ["", "http://b.test/" + "x" * length]
+    for last in ("", end):
+        (tmp_path / "s").write_bytes((end.join(wanted) + last).encode())
+        assert list(seed_lines(str(tmp_path / "s"))) == [line[:LONGEST_LINE] for line in wanted]
+
+
 @pytest.fixture
 def crawl(tmp_path: Path) -> str:
     assert main(["create", str(tmp_path / "c")]) == 0
@@ -92,6 +102,33 @@ def test_what_inject_says_of_bad_lines(crawl: str, tmp_path: Path, capsys: pytes
     assert main(["inject", crawl, str(folder), "--overwrite", "--update"]) == 2
     (folder / "c").write_bytes("http://a.test/".encode("utf-16"))
     assert main(["inject", crawl, str(folder / "c")]) == 2
+
+
+def test_bytes_that_are_not_utf_8_make_no_other_url(
+    crawl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s").write_bytes(b"http://a.test/\xe9t\xe9\nhttp://b.test/\tname=\xe9\nhttp://c.test/%E9\n")
+    capsys.readouterr()
+    assert main(["inject", crawl, str(tmp_path / "s"), "--verbose"]) == 0
+    told = capsys.readouterr()
+    assert "lines 3, urls 2, injected 2, merged 0, rejected 1" in told.out
+    assert "left out: not_utf8 1" in told.out
+    assert "line 1: left out by not_utf8: http://a.test/" in told.out
+    assert "line 2: metadata 'name' holds bytes that are not UTF-8" in told.out + told.err
+    assert main(["freegen", crawl, str(tmp_path / "s")]) == 0
+    assert "not_utf8 1" in capsys.readouterr().out
+
+
+def test_metadata_without_end_is_counted(crawl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = "\t".join(f"key{n}=value" for n in range(3_000))
+    (tmp_path / "s").write_text(f"http://a.test/\t{pairs}\nhttp://b.test/\tone={'v' * 1_000_000}\n")
+    capsys.readouterr()
+    assert main(["inject", crawl, str(tmp_path / "s"), "--verbose"]) == 0
+    told = capsys.readouterr()
+    lines = [line for line in (told.out + told.err).splitlines() if "metadata" in line]
+    assert [line.rpartition("metadata")[2] for line in lines] == [
+        " beyond 10,000 characters left out (2,158 pairs)", " beyond 10,000 characters left out (1 pairs)",
+    ]  # fmt: skip
 
 
 def test_a_closed_input_is_said(crawl: str) -> None:
