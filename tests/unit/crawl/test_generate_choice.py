@@ -13,10 +13,12 @@ import pytest
 from cobnut.config.sections import CrawlSettings, GenerateSettings, Settings, StorageSettings
 from cobnut.crawl import fetchlists, steps
 from cobnut.errors import InputError
+from cobnut.frontier.turn import NO_LIMIT
 from cobnut.records import catalogue as tables
+from cobnut.stages.generate import CANDIDATE
 from cobnut.storage.tables import read_files
 from cobnut.testing.clock import VirtualClock
-from cobnut.testing.tables import DAY_MS, MICRO, START_MS, key, new_crawl, page, write_table
+from cobnut.testing.tables import DAY_MS, MICRO, START_MS, key, new_crawl, page, rows_of, write_table
 from cobnut.urls.hosts import domain_of
 from cobnut.urls.keys import key_to_url
 
@@ -115,6 +117,42 @@ def test_the_same_pages_as_the_model_in_one_piece_and_in_many(crawl, monkeypatch
     assert report.counts["selected"] == len(expected)
     assert sum(report.left_out.values()) == len(rows) - len(expected), "every page is chosen or has a reason"
     assert (listed(crawl, report) or [[]])[0] == expected
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"top_n": 90, "max_per_host": NO_LIMIT, "max_per_domain": NO_LIMIT},
+        {"top_n": 60, "max_per_host": 4, "max_per_domain": 25},
+        {"top_n": NO_LIMIT, "max_per_host": NO_LIMIT, "max_per_domain": 20},
+    ],
+    ids=str,
+)
+def test_an_engine_may_give_its_rows_in_any_order_and_in_any_pieces(monkeypatch, limits):
+    """What may be fetched is said by SQL, which of it by us: ties must not be decided by who came first."""
+    monkeypatch.setattr(fetchlists, "LEAST_PRUNED", 5)
+    rng, seen = random.Random(3), []
+    offered = [
+        {
+            **{k: v for k, v in page(f"http://h{n % 17}.{'ab'[n % 2]}.test/{n}").items() if k != "url"}, "url": None,
+            "domain": f"{'ab'[n % 2]}.test", "sort_value": rng.randrange(4), "score": 0, "depth": rng.randrange(2),
+            "fetched_before": False,
+        }
+        for n in range(300)
+    ]  # fmt: skip
+    for _ in range(6):
+        partitions = [[row for row in offered if row["bucket"] % 3 == number] for number in range(3)]
+        rng.shuffle(partitions)
+        gathered = fetchlists.Gathered(**limits)
+        for rows in partitions:
+            rng.shuffle(rows)
+            gathered.add(rows_of(CANDIDATE, rows).to_batches(max_chunksize=rng.choice((1, 7, 1_000))))
+        chosen = gathered.chosen()
+        keys = chosen.columns["url_key"].to_pylist()
+        dealt = [[keys[number] for number in numbers] for numbers in chosen.dealt(3)]
+        seen.append(([keys[number] for number in chosen.order], dealt, sum(gathered.beyond.values())))
+    assert seen[1:] == seen[:1] * 5
+    assert len(seen[0][0]) == 300 - seen[0][2]
 
 
 @pytest.mark.parametrize("case", [{}, {"top_n": 11}, {"max_per_host": 2}, {"max_per_domain": 5, "max_per_host": 2}])
