@@ -111,6 +111,8 @@ CASES = [
     ("the host fails after a 404", old(status="unfetched", reason="http_404"), answer("retry", "http_429"),
      {"status": "unfetched", "reason": "http_404"}),
     ("longest interval", old(interval_s=80 * DAY_S), answer("not_modified"), {"interval_s": 90 * DAY_S}),
+    ("an interval that is longer than the longest now", old(interval_s=400 * DAY_S), answer("not_modified"),
+     {"status": "not_modified", "interval_s": 90 * DAY_S, "due_at": START_MS + 90 * DAY_MS, "signature": OLD_SIGNATURE}),
     ("shortest interval", old(interval_s=4_000), answer(), {"interval_s": 3_600}),
     ("gone has a longest interval too",
      old(interval_s=80 * DAY_S), answer("gone", "http_410"), {"interval_s": 90 * DAY_S}),
