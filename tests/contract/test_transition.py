@@ -103,14 +103,17 @@ def inputs_for(batch, rule, own_pace=False):
     found = {"known": [], "answers": [], "targets": []}
     for number, (old, answer, target) in enumerate(batch):
         if old is not None:
-            found["known"].append(with_key(number, old))
+            linked = {} if target is None else {
+                "links_depth": target.depth, "links_contribution": target.contribution, "listed_at": target.changed_at,
+            }  # fmt: skip
+            found["known"].append({**with_key(number, old), **linked})
         if answer is not None:
             found["answers"].append({**with_key(number, answer), "media_type": media_type(number)})
-        if target is not None:
+        if target is not None and old is None:
             found["targets"].append(with_key(number, target))
     own = [row for number in range(len(batch)) for row in paces_of(number, rule)[0]] if own_pace else []
     return {
-        "known": rows_of(STEP.columns, found["known"]),
+        "known": rows_of(updatedb.KNOWN, found["known"]),
         "answers": rows_of(updatedb.ANSWERS, found["answers"]),
         "targets": rows_of(updatedb.ADMITTED, found["targets"]),
         "paces": rows_of(updatedb.PACES, own),
@@ -122,8 +125,15 @@ def by_function(batch, rule, own_pace=False):
     return [
         with_key(number, transition(*case, paces_of(number, rule)[1] if own_pace else rule))
         for number, case in enumerate(batch)
-        if case[1] or case[2]  # of a page of which the round says nothing, nothing changes
+        if says_something(*case)
     ]
+
+
+def says_something(old, answer, target):
+    """Whether the round says anything of a page that could change its row."""
+    if answer is not None or target is None or old is None:
+        return answer is not None or target is not None
+    return target.contribution != 0 or target.depth < old.depth or target.changed_at is not None
 
 
 def by_sql(session, inputs):

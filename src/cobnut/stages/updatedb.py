@@ -31,7 +31,12 @@ TARGETS = (
     column("discovered_via", "string"),
     column("contribution", "int64"),
     column("changed_at", "int64"),
-    column("is_new", "bool"),
+)
+KNOWN = (
+    *tables.CRAWLDB.columns,
+    column("links_depth", "int32"),
+    column("links_contribution", "int64"),
+    column("listed_at", "int64"),
 )
 ADMITTED = (*TARGETS, column("rule", "string"))
 LINKED = (
@@ -105,20 +110,16 @@ class UpdateContext(msgspec.Struct, frozen=True):
 
 
 def admit(batches: Iterable[pa.RecordBatch], context: UpdateContext) -> Iterator[pa.RecordBatch]:
-    """Adds to each linked page the name of the rule that keeps it out; known pages stay whatever the rules say now.
+    """Adds to each new page the name of the rule that keeps it out; known pages stay whatever the rules say now.
 
     A page deeper than `crawl.depth` enters and is held back by generate: a greater depth, set later, finds it.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     from cobnut.urls.keys import key_to_url
 
     for batch in batches:
-        rules: list[str | None] = [None] * batch.num_rows
-        places = pc.indices_nonzero(batch.column("is_new"))
-        for place, key in zip(places.to_pylist(), batch.column("url_key").take(places).to_pylist(), strict=True):
-            rules[place] = context.refuses(key_to_url(key))
+        rules = [context.refuses(key_to_url(key)) for key in batch.column("url_key").to_pylist()]
         yield pa.RecordBatch.from_arrays(
             [*batch.columns, pa.array(rules, pa.string())], names=[*batch.schema.names, "rule"]
         )
@@ -141,7 +142,7 @@ STAGE = Stage(
     ),
     steps=(
         Sql("updatedb_linked", ("links", "refetched"), "linked", LINKED),
-        Sql("updatedb_known", ("crawldb", "linked", "fetched"), "known", tables.CRAWLDB.columns),
+        Sql("updatedb_known", ("crawldb", "linked", "fetched"), "known", KNOWN),
         Sql("updatedb_known_pages", ("pages", "fetched"), "known_pages", tables.PAGES.columns),
         Sql("updatedb_targets", ("links", "linked", "known"), "found", TARGETS),
         Map("admit", admit, "found", "targets", ADMITTED),

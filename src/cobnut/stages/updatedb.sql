@@ -1,20 +1,21 @@
 -- The rows of this partition that the round changes or adds: the former ones (known), merged with what its requests
--- (answers) and links (targets) say. The rule is `frontier.transition`; this text is the same rule for all rows at once.
+-- (answers) and links (known and targets) say. The rule is `frontier.transition`; this text is the same rule for all rows
+-- at once. Most rows are not requested in a round, only linked: they have a short rule of their own at the end, since the
+-- long one would be dear for all of them.
 WITH admitted AS (
     SELECT * FROM targets WHERE rule IS NULL
 ),
 joined AS (
     SELECT
-        COALESCE(a.url_key, t.url_key) AS url_key,
+        a.url_key AS url_key,
         c.url_key IS NOT NULL AS was_known,
-        a.url_key IS NOT NULL AS was_requested,
         CASE
             WHEN c.url_key IS NOT NULL THEN c.url
             WHEN t.url_key IS NOT NULL THEN t.url
             ELSE a.url
         END AS url,
-        COALESCE(c.host, a.host, t.host) AS host,
-        COALESCE(c.bucket, a.bucket, t.bucket) AS bucket,
+        COALESCE(c.host, a.host) AS host,
+        COALESCE(c.bucket, a.bucket) AS bucket,
         c.status AS old_status,
         c.reason AS old_reason,
         c.due_at AS old_due_at,
@@ -27,12 +28,12 @@ joined AS (
         c.outlink_count AS old_outlink_count,
         -- a page that a redirect led to and no link brings in has the score it was asked with
         COALESCE(c.score, CASE WHEN t.url_key IS NULL THEN a.score ELSE 0 END, 0) AS former_score,
-        COALESCE(t.contribution, 0) AS contribution,
+        COALESCE(c.links_contribution, t.contribution, 0) AS contribution,
         CASE
             WHEN c.depth IS NULL AND t.depth IS NULL THEN a.depth
             WHEN c.depth IS NULL THEN t.depth
-            WHEN t.depth IS NULL OR c.depth <= t.depth THEN c.depth
-            ELSE t.depth
+            WHEN c.links_depth < c.depth THEN c.links_depth
+            ELSE c.depth
         END AS depth,
         a.outcome AS outcome,
         a.reason AS reason,
@@ -43,7 +44,7 @@ joined AS (
                 AND (c.fetched_at IS NULL OR a.last_modified_at > c.fetched_at) THEN a.last_modified_at
             ELSE a.fetched_at
         END AS changed_at,
-        t.changed_at AS listed_at,
+        COALESCE(c.listed_at, t.changed_at) AS listed_at,
         a.parse_status AS parse_status,
         a.parse_reason AS parse_reason,
         COALESCE(a.noindex, FALSE) AS noindex,
@@ -73,9 +74,9 @@ joined AS (
         p.retry_max AS retry_max,
         p.retry_delay_s AS retry_delay_s
     FROM answers a
-    FULL OUTER JOIN admitted t ON t.url_key = a.url_key
-    LEFT JOIN known c ON c.url_key = COALESCE(a.url_key, t.url_key)
-    LEFT JOIN paces h ON h.kind = 'host' AND h.name = COALESCE(c.host, a.host, t.host)
+    LEFT JOIN known c ON c.url_key = a.url_key
+    LEFT JOIN admitted t ON t.url_key = a.url_key
+    LEFT JOIN paces h ON h.kind = 'host' AND h.name = COALESCE(c.host, a.host)
     LEFT JOIN paces m ON m.kind = 'media_type' AND m.name = a.media_type
     CROSS JOIN params p
 ),
@@ -89,7 +90,6 @@ judged AS (
             ELSE j.former_score
         END + j.contribution AS summed_score,
         CASE
-            WHEN NOT j.was_requested THEN 'none'
             WHEN j.outcome = 'not_modified' THEN 'same'
             WHEN j.outcome = 'success' AND j.parse_status = 'failed' THEN 'parse_failed'
             WHEN j.outcome = 'success' AND j.old_signature IS NULL THEN 'first'
@@ -162,7 +162,7 @@ bounded AS (
     SELECT
         w.*,
         CASE
-            WHEN w.verdict IN ('none', 'wait', 'retry', 'retry_early', 'missing_once', 'missing_again') THEN w.old_interval_s
+            WHEN w.verdict IN ('wait', 'retry', 'retry_early', 'missing_once', 'missing_again') THEN w.old_interval_s
             WHEN w.own_interval_s > w.max_interval_s THEN w.max_interval_s
             WHEN w.verdict IN ('first', 'changed', 'same', 'redirect_perm', 'redirect_temp')
                 AND w.own_interval_s < w.min_interval_s AND w.min_interval_s > w.max_interval_s THEN w.max_interval_s
@@ -191,23 +191,34 @@ planned AS (
     SELECT
         k.*,
         CASE
-            WHEN k.verdict = 'none' AND k.was_known THEN k.old_due_at
-            WHEN k.verdict = 'none' THEN k.now_ms
-            WHEN k.verdict IN ('missing_again', 'retry_early') THEN k.old_due_at
-            WHEN k.verdict IN ('wait', 'retry', 'missing_once') THEN k.fetched_at + k.retry_delay_s * 1000
+            -- a clock that was set back leaves times that are too far off: such a page would be asked again at once
+            WHEN k.verdict IN ('missing_again', 'retry_early') AND k.old_due_at <= k.fetched_at + k.retry_delay_s * 1000
+                THEN k.old_due_at
+            WHEN k.verdict IN ('wait', 'retry', 'missing_once', 'missing_again', 'retry_early')
+                THEN k.fetched_at + k.retry_delay_s * 1000
             WHEN k.fixed_interval_s IS NOT NULL THEN k.fetched_at + k.interval_s * 1000
             ELSE k.fetched_at - k.offset_ms + k.interval_s * 1000
         END AS planned_at,
         -- a list of the site says that the page has changed since it was fetched
         CASE
             WHEN k.listed_at > k.next_fetched_at AND k.listed_at <= k.now_ms
-                AND (
-                    k.verdict IN ('first', 'changed', 'same')
-                    OR (k.verdict = 'none' AND k.old_status IN ('fetched', 'not_modified'))
-                ) THEN TRUE
+                AND k.verdict IN ('first', 'changed', 'same') THEN TRUE
             ELSE FALSE
         END AS is_stale
     FROM clamped k
+),
+linked_only AS (
+    SELECT
+        c.*,
+        CASE
+            WHEN c.score > 1000000000000000000 THEN 1000000000000000000
+            WHEN c.score < -1000000000000000000 THEN -1000000000000000000
+            ELSE c.score
+        END + COALESCE(c.links_contribution, 0) AS summed_score
+    FROM known c
+    LEFT JOIN answers a ON a.url_key = c.url_key
+    WHERE a.url_key IS NULL
+        AND (c.links_contribution <> 0 OR c.links_depth < c.depth OR c.listed_at IS NOT NULL)
 )
 SELECT
     CAST(m.url_key AS STRING) AS url_key,
@@ -215,8 +226,6 @@ SELECT
     CAST(m.host AS STRING) AS host,
     CAST(m.bucket AS INT) AS bucket,
     CAST(CASE
-        WHEN m.verdict = 'none' AND m.was_known THEN m.old_status
-        WHEN m.verdict = 'none' THEN 'unfetched'
         WHEN m.verdict IN ('first', 'changed') THEN 'fetched'
         WHEN m.verdict = 'same' THEN 'not_modified'
         WHEN m.verdict IN ('redirect_perm', 'redirect_temp', 'gone', 'parse_failed') THEN m.verdict
@@ -224,7 +233,6 @@ SELECT
         ELSE 'unfetched'
     END AS STRING) AS status,
     CAST(CASE
-        WHEN m.verdict = 'none' THEN m.old_reason
         -- what a failure said is over once the page answers; what its content says (noindex …) still holds
         WHEN m.outcome = 'not_modified' AND m.old_status IN ('fetched', 'not_modified', 'parse_failed') THEN m.old_reason
         WHEN m.outcome = 'not_modified' THEN NULL
@@ -256,3 +264,66 @@ SELECT
     END AS INT) AS outlink_count,
     CAST(m.depth AS INT) AS depth
 FROM planned m
+UNION ALL
+-- Known pages that are linked only: score, depth, and the next visit where a list of the site says that they changed.
+SELECT
+    CAST(c.url_key AS STRING) AS url_key,
+    CAST(c.url AS STRING) AS url,
+    CAST(c.host AS STRING) AS host,
+    CAST(c.bucket AS INT) AS bucket,
+    CAST(c.status AS STRING) AS status,
+    CAST(c.reason AS STRING) AS reason,
+    CAST(CASE
+        WHEN c.listed_at > c.fetched_at AND c.listed_at <= p.now_ms
+            AND c.status IN ('fetched', 'not_modified') AND c.due_at > p.now_ms THEN p.now_ms
+        ELSE c.due_at
+    END AS BIGINT) AS due_at,
+    CAST(c.fetched_at AS BIGINT) AS fetched_at,
+    CAST(c.modified_at AS BIGINT) AS modified_at,
+    CAST(c.retries AS INT) AS retries,
+    CAST(CASE
+        WHEN c.fixed_interval_s IS NOT NULL THEN c.fixed_interval_s
+        WHEN c.interval_s > 0 THEN c.interval_s
+        WHEN COALESCE(h.interval_s, p.interval_s) < 1 THEN 1
+        ELSE COALESCE(h.interval_s, p.interval_s)
+    END AS BIGINT) AS interval_s,
+    CAST(c.fixed_interval_s AS BIGINT) AS fixed_interval_s,
+    CAST(CASE
+        WHEN c.summed_score > 1000000000000000000 THEN 1000000000000000000
+        WHEN c.summed_score < -1000000000000000000 THEN -1000000000000000000
+        ELSE c.summed_score
+    END AS BIGINT) AS score,
+    CAST(c.signature AS BINARY) AS signature,
+    CAST(c.outlink_count AS INT) AS outlink_count,
+    CAST(CASE WHEN c.links_depth < c.depth THEN c.links_depth ELSE c.depth END AS INT) AS depth
+FROM linked_only c
+LEFT JOIN paces h ON h.kind = 'host' AND h.name = c.host
+CROSS JOIN params p
+UNION ALL
+-- Pages that are new, and not requested yet.
+SELECT
+    CAST(t.url_key AS STRING) AS url_key,
+    CAST(t.url AS STRING) AS url,
+    CAST(t.host AS STRING) AS host,
+    CAST(t.bucket AS INT) AS bucket,
+    CAST('unfetched' AS STRING) AS status,
+    CAST(NULL AS STRING) AS reason,
+    CAST(p.now_ms AS BIGINT) AS due_at,
+    CAST(NULL AS BIGINT) AS fetched_at,
+    CAST(NULL AS BIGINT) AS modified_at,
+    CAST(0 AS INT) AS retries,
+    CAST(CASE
+        WHEN COALESCE(h.interval_s, p.interval_s) < 1 THEN 1
+        ELSE COALESCE(h.interval_s, p.interval_s)
+    END AS BIGINT) AS interval_s,
+    CAST(NULL AS BIGINT) AS fixed_interval_s,
+    CAST(t.contribution AS BIGINT) AS score,
+    CAST(NULL AS BINARY) AS signature,
+    CAST(NULL AS INT) AS outlink_count,
+    CAST(t.depth AS INT) AS depth
+FROM admitted t
+LEFT JOIN answers a ON a.url_key = t.url_key
+LEFT JOIN known c ON c.url_key = t.url_key
+LEFT JOIN paces h ON h.kind = 'host' AND h.name = t.host
+CROSS JOIN params p
+WHERE a.url_key IS NULL AND c.url_key IS NULL

@@ -9,7 +9,7 @@ followed AS (
         l.to_key AS url_key,
         CASE WHEN l.kind = 'redirect' THEN l.from_depth ELSE l.from_depth + 1 END AS depth,
         -- a list of pages is believed about its own host only
-        CASE WHEN l.from_host = l.to_host THEN l.changed_at ELSE NULL END AS changed_at,
+        CASE WHEN l.changed_at IS NOT NULL AND l.from_host = l.to_host THEN l.changed_at ELSE NULL END AS changed_at,
         CASE WHEN r.url_key IS NULL THEN l.contribution ELSE 0 END AS contribution,
         l.contribution AS contribution_if_new
     FROM links l

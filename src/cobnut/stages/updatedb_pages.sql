@@ -2,7 +2,7 @@
 -- full answer stand as long as the page does: a redirect, 404, 410 or refusal takes them back, a passing failure does not.
 -- So a page that comes back is asked for in full, and what was taken back stays hidden (see merge) until then.
 WITH discovered AS (
-    SELECT * FROM targets WHERE rule IS NULL AND is_new
+    SELECT * FROM targets WHERE rule IS NULL
 ),
 joined AS (
     SELECT

@@ -1,5 +1,5 @@
--- What the round's links say of each page of this partition: one row a page that is new or that they change.
--- Of a page that is new the nearest link tells where it was found; of a known one only the numbers matter.
+-- The pages of this partition that the round's links name and the crawldb does not know: one row a page. The nearest link
+-- tells where it was found.
 WITH fresh AS (
     SELECT
         a.url_key AS url_key, a.depth AS depth, a.contribution_if_new AS contribution, a.changed_at AS changed_at
@@ -37,22 +37,6 @@ SELECT
     CAST(n.from_key AS STRING) AS discovered_from,
     CAST(CASE WHEN n.kind IN ('redirect', 'refresh', 'sitemap') THEN n.kind ELSE 'link' END AS STRING) AS discovered_via,
     CAST(n.contribution AS BIGINT) AS contribution,
-    CAST(n.changed_at AS BIGINT) AS changed_at,
-    CAST(TRUE AS BOOLEAN) AS is_new
+    CAST(n.changed_at AS BIGINT) AS changed_at
 FROM nearest n
 WHERE n.place = 1
-UNION ALL
-SELECT
-    CAST(a.url_key AS STRING) AS url_key,
-    CAST(NULL AS STRING) AS url,
-    CAST(k.host AS STRING) AS host,
-    CAST(k.bucket AS INT) AS bucket,
-    CAST(a.depth AS INT) AS depth,
-    CAST(NULL AS STRING) AS discovered_from,
-    CAST(NULL AS STRING) AS discovered_via,
-    CAST(a.contribution AS BIGINT) AS contribution,
-    CAST(a.changed_at AS BIGINT) AS changed_at,
-    CAST(FALSE AS BOOLEAN) AS is_new
-FROM linked a
-JOIN known k ON k.url_key = a.url_key
-WHERE a.contribution <> 0 OR a.depth < k.depth OR a.changed_at IS NOT NULL

@@ -82,7 +82,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }
 _REASONS = (None, None, "http_404", "http_404", "http_410", "http_503", "filtered_by:scope", *REASONS)
 _NEVER_NULL = frozenset({
-    "url_key", "host", "bucket", "segment", "outcome", "fetched_at", "score", "depth", "is_new", "contribution",
+    "url_key", "host", "bucket", "segment", "outcome", "fetched_at", "score", "depth", "contribution",
     "fetched_before", "line_no", "requested", "score_given", "discovered_via", "ready_at", "place",
 })  # fmt: skip
 """Columns of intermediate relations that hold no NULL, though they are not declared so."""
