@@ -24,6 +24,7 @@ last_shown = "upside_down:LastShown"
 by_number = "upside_down:ByNumber"
 broken = "upside_down:Broken"
 stops = "upside_down:Stops"
+writes = "upside_down:Writes"
 """
 MODULE = '''
 class LastFirst:
@@ -67,6 +68,14 @@ class Broken:
 
     def index_boost(self, page, boost):
         return -1
+
+
+class Writes:
+    """Takes what it is told for its own."""
+
+    def injected_score(self, url, score, metadata):
+        metadata["section"] = 7
+        return 2 * score
 
 
 class Stops:
@@ -163,6 +172,21 @@ def test_a_rule_that_fails_everywhere_changes_nothing_and_is_told(kitchen: Kitch
     assert "scoring rule broken failed on 1 seeds, which keep their score" in told["inject"]
     shown = kitchen.run("plugins", rules="opic,broken").stdout
     assert "SystemExit: 7" in shown
+
+
+def test_a_rule_that_writes_into_what_it_is_told_is_told_of_in_the_summary(kitchen: Kitchen) -> None:
+    crawl, seeds = kitchen.folder / "c", kitchen.folder / "seeds.txt"
+    seeds.write_text("http://a.test/\tsection=own\n")
+    options = (*to_web(kitchen.web.port), "-s", "fetcher.workers=1")
+    kitchen.run("create", crawl, rules="opic")
+    told = kitchen.run("inject", crawl, seeds, rules="opic,writes,broken").stderr
+    assert "scoring rule writes failed on 1 seeds, which keep their score" in told
+    told = kitchen.run("crawl", crawl, "http://a.test/", *options, rules="opic,writes,broken").stdout
+    for failed in ("writes failed on 1 seeds", "broken failed on 1 seeds", "broken failed on 9 pages"):
+        assert f"Note: scoring rule {failed}" in told
+    why = kitchen.run("why", crawl, "http://a.test/", rules="opic").stdout
+    assert "section=own" in why
+    assert kitchen.scores(crawl)[""] == 1_000_000
 
 
 def test_a_rule_that_claims_to_be_an_interrupt_harms_no_page(kitchen: Kitchen) -> None:

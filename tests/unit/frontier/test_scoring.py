@@ -228,6 +228,45 @@ def test_a_column_of_sort_values_is_whole_or_not_taken(rules, value) -> None:
     assert order.failures == {"bad": 2}
 
 
+def changes_what_it_is_given(about: object, *more: object) -> object:
+    """Writes into everything that it is handed, as far as it lets itself be written to."""
+    for one in (about, *more):
+        for write in (
+            lambda one=one: one.update(section="mine"), lambda one=one: one.clear(), lambda one=one: one.append(1),
+            lambda one=one: one.metadata.update(section="mine"), lambda one=one: one.urls.append("x"),
+            lambda one=one: setattr(one, "score", 99), lambda one=one: one.__setitem__(0, 99),
+        ):  # fmt: skip
+            try:
+                write()
+            except (AttributeError, TypeError):
+                continue
+            raise AssertionError(f"{one!r} could be changed")
+    return more[0]
+
+
+def test_no_rule_changes_what_others_and_the_tables_are_told(rules) -> None:
+    seen: list[object] = []
+    change = changes_what_it_is_given
+    bad = rule(injected_score=lambda url, score, metadata: change(metadata, score), sort_value=change,
+               passed_scores=lambda page, links, scores: change(page, scores, links), updated_score=change,
+               index_boost=change)  # fmt: skip
+    look = rule(
+        injected_score=lambda url, score, metadata: seen.append(dict(metadata)) or score,
+        sort_value=lambda page, value: seen.append(dict(page.metadata)) or value,
+    )
+    scoring = rules(bad=bad, look=look)
+    metadata = {"section": "a"}
+    seed, order, passed = InjectedScore(scoring), SortValue(scoring, 3), PassedScores(scoring)
+    assert seed(URL, 5, metadata) == 5
+    assert order(due(("a", 5, 1)))["sort_value"].to_pylist() == [5]
+    assert passed(PAGE, links("b.example")) == [0]
+    assert UpdatedScore(scoring)(updated((5, 1)))["score"].to_pylist() == [5]
+    assert IndexBoost(scoring)(INDEXED) == MICRO
+    assert metadata == {"section": "a"}
+    assert seen == [{"section": "a"}, {"section": "a"}]
+    assert [dict(place.failures) for place in (seed, order, passed)] == [{}, {}, {}]
+
+
 @pytest.mark.parametrize("boost", [0, -1, 10**12 + 1])
 def test_a_boost_is_above_nothing_and_has_an_end(rules, boost) -> None:
     asked = IndexBoost(rules(bad=rule(index_boost=lambda *_: boost)))

@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -89,9 +90,9 @@ def tried(rule: Any) -> Iterator[tuple[str, Any]]:
     due = pa.record_batch({**page, "metadata": pa.array([None], pa.map_(pa.string(), pa.string()))})
     links = FollowedLinks(("http://example.org/b",), (host,), ("words",), ("link",))
     arguments: dict[str, tuple[Any, ...]] = {
-        "injected_score": (url, score, {}),
+        "injected_score": (url, score, MappingProxyType({})),
         "sort_values": (due, pa.array([score], pa.int64())),
-        "sort_value": (DuePage(url, host, score, 1, False, {}), score),
+        "sort_value": (DuePage(url, host, score, 1, False, MappingProxyType({})), score),
         "passed_scores": (LinkingPage(url, host, score), links, (0,)),
         "updated_score": (UpdatedPage(url, host, "fetched", 1, score), score),
         "index_boost": (IndexedPage(url, host, score, MICRO, MICRO, 1, 1, 1, "en", "text/html"), MICRO),
@@ -176,9 +177,10 @@ class InjectedScore(_Place):
         super().__init__("seeds", scoring)
 
     def __call__(self, url: str, score: int, metadata: Mapping[str, str]) -> int:
+        told = MappingProxyType(metadata)  # what the line said is kept: no rule may change it
         for name, _, call in self.calls:
             try:
-                score = checked(call(url, score, metadata), score, MOST_GIVEN)
+                score = checked(call(url, score, told), score, MOST_GIVEN)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -295,7 +297,7 @@ class IndexBoost(_Place):
 
 
 def _due_pages(batch: pa.RecordBatch) -> Iterator[DuePage]:
-    metadata = [dict(pairs) if pairs else {} for pairs in batch.column("metadata").to_pylist()]
+    metadata = [MappingProxyType(dict(pairs) if pairs else {}) for pairs in batch.column("metadata").to_pylist()]
     columns = [batch.column(name).to_pylist() for name in ("host", "score", "depth", "fetched_before")]
     return map(DuePage, _urls(batch), *columns, metadata)
 
