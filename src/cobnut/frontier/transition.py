@@ -260,7 +260,9 @@ def _visit(
             return visit.interval_s if fixed_s is None else fixed_s, visit.due_at
         case "missing_again" | "retry_early":
             assert old is not None, "what comes early was tried before"
-            return interval_s if fixed_s is None else fixed_s, old.due_at
+            # a clock that was set back leaves times that are too far off: such a page would be asked again at once
+            due_at = min(old.due_at, answer.fetched_at + 1000 * rules.retry_delay_s)
+            return interval_s if fixed_s is None else fixed_s, due_at
         case "gone" | "parse_failed":
             visit = after_gone(interval_s, answer.fetched_at, pace)
         case "changed":

@@ -212,3 +212,19 @@ def test_the_order_of_a_segment_s_rows_and_their_parts_change_nothing(tmp_path):
         results.append([crawl.table(t).read().sort_by("url_key").to_pylist() for t in (tables.CRAWLDB, tables.PAGES)])
     assert len(results[0][0]) == 40
     assert results[1:] == results[:1] * 3
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [{"outcome": "gone", "reason": "http_404", "http_status": 404}, {"outcome": "retry", "reason": "http_500"}],
+)
+def test_a_clock_that_was_set_back_makes_no_page_due_again_at_once(crawl, failed):
+    """The page failed in a year that has not come yet; it fails again now, and waits as long as any that failed."""
+    settings = with_db()
+    inject(crawl, settings, PAGE)
+    later = visit(crawl, settings, 0, at=START_MS + 1_500 * DAY_MS, **failed)
+    assert later["due_at"] == START_MS + 1_501 * DAY_MS
+    again = visit(crawl, settings, 1, at=START_MS + DAY_MS, **failed)
+    assert (again["status"], again["due_at"]) == ("unfetched", START_MS + 2 * DAY_MS)
+    _, report = steps.generate(crawl, settings, clock=VirtualClock(START_MS + DAY_MS + 1_000))
+    assert report.left_out == {"not_due": 1}
