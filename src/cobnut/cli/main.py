@@ -20,7 +20,7 @@ import click
 import cobnut
 from cobnut.cli.groups import HintingGroup
 from cobnut.cli.stopping import INTERRUPTED
-from cobnut.errors import CobnutError
+from cobnut.errors import CobnutError, InputError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -127,6 +127,7 @@ def main(args: Sequence[str] | None = None) -> int:
     if "_COBNUT_COMPLETE" in os.environ:
         cli.main(words, prog_name="cobnut")  # click's shell completion; ends the process
     try:
+        _check_text(words)
         # not cli.main(): it turns a broken pipe into exit code 1, and Ctrl-C into an empty line
         with cli.make_context("cobnut", words) as context:
             result = cli.invoke(context)
@@ -154,6 +155,13 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _internal(error)
     return result if isinstance(result, int) else 0
+
+
+def _check_text(words: Sequence[str]) -> None:
+    """Refuses a URL with bytes that are not UTF-8; the name of a file may have them."""
+    for word in words:
+        if "://" in word and any("\ud800" <= c <= "\udfff" for c in word):
+            raise InputError("the URL is not UTF-8", where=word, remedy="write its bytes as %XX")
 
 
 def _stand_in_for_closed_streams() -> None:

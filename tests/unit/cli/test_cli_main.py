@@ -213,3 +213,15 @@ def test_a_folder_whose_name_is_not_utf8_is_refused(
         [sys.executable, "-m", "cobnut", *map(os.fsencode, words)], capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+
+
+def test_a_url_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    """What it would be made into is another page than was meant."""
+    for words in (["crawl", tmp_path / "c"], ["why", tmp_path], ["forget", tmp_path], ["check", "url"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "cobnut.cli", *words, b"http://a.test/\xe9"], capture_output=True, check=False
+        )
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith(b"cobnut: the URL is not UTF-8: ")
+        assert done.stderr.count(b"\n") == 1
+    assert not (tmp_path / "c").exists()
