@@ -28,6 +28,7 @@ _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), " ")
 _KINDS = {"application/pdf": "PDF", "text/plain": "plain text"}
 
 MAX_TITLE = 160
+MAX_QUERY = 80
 
 NOTHING_INDEXED: dict[str, Any] = {
     "heading": "Nothing is indexed yet",
@@ -105,7 +106,9 @@ def no_hits(asked: Asked, found: Results) -> dict[str, Any]:
         last_page = last_page_of(found.reachable, asked.limit)
         return {
             "heading": "No results that far down",
-            "lines": [f"“{asked.query}” has {thousands(found.total)} {'result' if found.total == 1 else 'results'}."],
+            "lines": [
+                f"“{cut_query(asked.query)}” has {thousands(found.total)} {'result' if found.total == 1 else 'results'}."
+            ],
             "hints": [],
             "onward": {"href": address(asked, last_page), "text": f"To the last page ({thousands(last_page)})"},
         }
@@ -117,7 +120,7 @@ def no_hits(asked: Asked, found: Results) -> dict[str, Any]:
     if re.search(r"(^|\s)-\w", asked.query):
         hints.append("Leave out words that begin with a minus: pages that hold them are left out.")
     return {
-        "heading": f"No page matches “{asked.query}”",
+        "heading": f"No page matches “{cut_query(asked.query)}”",
         "lines": notes(asked, found),
         "hints": hints,
         "onward": None,
@@ -147,7 +150,7 @@ def hit_view(hit: Hit) -> HitView:
         href=href,
         place=place,
         parts=parts,
-        snippet=pieces(hit.snippet.text, hit.snippet.ranges),
+        snippet=pieces(tied(hit.snippet.text), hit.snippet.ranges),
         language=hit.language if hit.language and _LANGUAGE.fullmatch(hit.language) else None,
         kind=_KINDS.get(hit.document.media_type or ""),
         date=day(hit.fetched_at),
@@ -173,6 +176,20 @@ def shown_title(title: str, place: str, parts: list[str]) -> str:
     if not line:
         line = "/".join([place, *parts])
     return line if len(line) <= MAX_TITLE else line[: MAX_TITLE - 1].rstrip() + "…"
+
+
+def cut_query(query: str) -> str:
+    """A query as a heading names it: a long one would fill a small screen, and stands in the search field anyway."""
+    return query if len(query) <= MAX_QUERY else query[: MAX_QUERY - 1].rstrip() + "…"
+
+
+def tied(snippet: str) -> str:
+    """The snippet, its last dots tied to the word before them: they begin no line of their own.
+
+    >>> tied("… of the two …")
+    '… of the two\\xa0…'
+    """
+    return f"{snippet[:-2]}\N{NO-BREAK SPACE}…" if snippet.endswith(" …") else snippet
 
 
 def pieces(text: str, marks: Sequence[tuple[int, int]]) -> list[tuple[str, bool]]:

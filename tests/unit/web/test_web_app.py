@@ -8,6 +8,8 @@ from urllib.parse import quote
 import pytest
 from search_pages import HOSTILE, Server, document, make_crawl, publish
 
+from cobnut.web.view import tied
+
 CSP = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
@@ -146,6 +148,18 @@ def test_no_hits_help(server):
     assert "No page matches" in page.text
     assert "site:" in page.text
     assert len(page.all("li")) == 5
+
+
+def test_a_long_query_fills_no_heading(server):
+    text = Tags(server.get("/search", q="nothing " * 40).text).text
+    assert "No page matches “nothing nothing" in text
+    assert text.count("nothing") < 25  # the title and the heading, each cut
+
+
+def test_the_last_dots_of_a_snippet_begin_no_line():
+    assert tied("… of the two …") == "… of the two\xa0…"
+    assert tied("all of it") == "all of it"
+    assert len(tied("a …")) == len("a …")  # marks keep their places
 
 
 @pytest.mark.parametrize(
