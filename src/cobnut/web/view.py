@@ -104,11 +104,10 @@ def no_hits(asked: Asked, found: Results) -> dict[str, Any]:
     """The values of the template `message` when a page of results is empty."""
     if found.total > 0:
         last_page = last_page_of(found.reachable, asked.limit)
+        results = f"{thousands(found.total)} {'result' if found.total == 1 else 'results'}"
         return {
             "heading": "No results that far down",
-            "lines": [
-                f"“{cut_query(asked.query)}” has {thousands(found.total)} {'result' if found.total == 1 else 'results'}."
-            ],
+            "lines": [f"“{cut_query(asked.query)}” has {results}."],
             "hints": [],
             "onward": {"href": address(asked, last_page), "text": f"To the last page ({thousands(last_page)})"},
         }
