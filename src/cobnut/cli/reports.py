@@ -5,7 +5,7 @@ One line on stdout with its counts, another with what was left out and why; mess
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -44,6 +44,18 @@ def kept_keys(keys: Mapping[str, Keys]) -> str:
     others = [f"{n} {k.after:,} (before: {k.before:,})" for n, k in keys.items() if not k.kept]
     told = [f"{', '.join(kept)}; none lost, none twice"] if kept else []
     return "; ".join([*told, *([f"{', '.join(others)}; none twice"] if others else [])])
+
+
+def print_notes(report: StepReport, place: Callable[[int], str], verbose: bool) -> None:
+    """Prints what was ignored on lines of a list that count all the same: the first of it, or with `verbose` all."""
+    notes = [f"{plain(place(row['line']))}: {plain(row['note'], 300)}" for row in report.details.get("notes", [])]
+    if verbose:
+        for note in notes:
+            click.echo(note)
+    elif notes:
+        more = " or more" if len(notes) >= 1_000 else ""  # the report lists no more
+        many = f" ({len(notes):,} such lines{more}; --verbose lists them)" if len(notes) > 1 else ""
+        click.echo(f"cobnut {report.stage}: left out of {notes[0]}{many}", err=True)
 
 
 def counted(counts: Mapping[str, int], by_size: bool = False) -> str:

@@ -114,11 +114,14 @@ def _read(
     pages: dict[str, Listed] = {}
     report.counts = {"lines": 0}
     rejected: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         seed = parse_line(line)
         if seed is None:
             continue
         report.counts["lines"] += 1
+        if seed.note and len(notes) < MOST_LISTED:
+            notes.append({"line": number, "note": seed.note})
         found = None if NOT_UTF8 in seed.url else forms(seed.url)
         rule = why_no_url(seed.url) if found is None else None
         rule = refuses(found.normalized) if found is not None else rule
@@ -136,7 +139,7 @@ def _read(
             _count(report, "duplicate")
         if known is None or (page.given, page.score) > (known.given, known.score):
             pages[found.key] = page
-    report.details["rejected"] = rejected
+    report.details |= {"rejected": rejected, "notes": notes}
     report.messages += told(score_of.failures, "URLs, which keep their score")
     return pages
 

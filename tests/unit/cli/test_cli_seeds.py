@@ -136,3 +136,19 @@ def test_a_closed_input_is_said(crawl: str) -> None:
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "standard input is closed" in done.stderr
+
+
+def test_a_value_that_is_left_out_is_told_without_being_asked_for(
+    crawl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = ("1e300", "inf", "nan", "-1")
+    (tmp_path / "s").write_text("".join(f"http://a.test/{n}\tnutch.score={s}\n" for n, s in enumerate(scores)))
+    capsys.readouterr()
+    for step in ("inject", "freegen"):
+        assert main([step, crawl, str(tmp_path / "s")]) == 0
+        assert capsys.readouterr().err == (
+            f"cobnut {step}: left out of line 1: nutch.score is no number between -1e9 and 1e9: '1e300'"
+            " (3 such lines; --verbose lists them)\n"
+        )
+    main(["freegen", crawl, str(tmp_path / "s"), "--verbose"])
+    assert "line 3: nutch.score is no number between -1e9 and 1e9: 'nan'" in capsys.readouterr().out

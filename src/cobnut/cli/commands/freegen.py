@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from cobnut.cli.options import json_option, on_crawl, opened, writing
-from cobnut.cli.reports import print_report
+from cobnut.cli.reports import print_notes, print_report
 from cobnut.cli.seeds import SeedLines
 from cobnut.inspect.show import plain
 
@@ -49,6 +49,7 @@ def command(
         if verbose:
             for row in report.details["rejected"]:
                 click.echo(f"line {row['line']}: left out by {row['rule']}: {plain(str(row['url']), 300)}")
+        print_notes(report, lambda line: f"line {line}", verbose)
         click.echo("no URL is left: no segment was made" if segment is None else f"segment {segment.name}")
     return 1 if segment is None else 0
 

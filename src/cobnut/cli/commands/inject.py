@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cobnut.cli.options import json_option, on_crawl, opened, writing
-from cobnut.cli.reports import print_report
+from cobnut.cli.reports import print_notes, print_report
 from cobnut.cli.seeds import SeedLines
 from cobnut.errors import InputError
 from cobnut.inspect.show import plain
@@ -43,13 +43,9 @@ def command(
             filter_existing=filter_existing,
         )  # fmt: skip
     print_report(report, as_json)
-    notes = [f"{plain(lines.place(row['line']))}: {plain(row['note'], 300)}" for row in report.details.get("notes", [])]
     if verbose and not as_json:
         for row in report.details.get("rejected", []):
             click.echo(f"{plain(lines.place(row['line']))}: left out by {row['rule']}: {plain(str(row['url']), 300)}")
-        for note in notes:
-            click.echo(note)
-    elif notes and not as_json:
-        many = f" ({len(notes):,} such lines; --verbose lists them)" if len(notes) > 1 else ""
-        click.echo(f"cobnut inject: left out of {notes[0]}{many}", err=True)
+    if not as_json:
+        print_notes(report, lines.place, verbose)
     return 1 if report.counts["rejected"] and not report.counts["urls"] else 0
