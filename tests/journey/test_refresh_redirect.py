@@ -22,9 +22,12 @@ def links(*names: str) -> str:
     return "".join(f'<a href="/{name}">words for {name}</a> ' for name in names)
 
 
-def rows(crawl: Path, table: str = "crawldb") -> dict[str, dict[str, Any]]:
-    lines = cobnut("read", table, crawl, "--json").stdout.splitlines()
-    return {row["url"]: row for row in map(json.loads, lines)}
+def raw(crawl: Path, table: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in cobnut("read", table, crawl, "--json").stdout.splitlines()]
+
+
+def rows(crawl: Path) -> dict[str, dict[str, Any]]:
+    return {row["url"]: row for row in raw(crawl, "crawldb")}
 
 
 def test_pages_that_send_on_are_redirects(tmp_path: Path) -> None:
@@ -92,6 +95,12 @@ def test_the_whole_score_goes_on_and_a_page_that_comes_back_is_one(tmp_path: Pat
         cobnut("crawl", folder, HOME, *to_web(web.port), expect=0)
         scores = {url.removeprefix(HOME): row["score"] for url, row in rows(folder).items()}
         assert (scores["on"], scores["target"], scores["x"]) == (250_000, 250_000, 0)
+        cobnut("create", tmp_path / "other")
+        cobnut("mergedb", tmp_path / "other", folder, "--with-segments")
+        there = rows(tmp_path / "other")[HOME + "on"]
+        assert (there["status"], there["reason"]) == ("redirect_temp", "refresh")
+        led = {row["url_key"]: row["redirect_key"] for row in raw(tmp_path / "other", "pages")}
+        assert led["test,a)http/on"] == "test,a)http/target"
         web.site("a.test", {"/on": "<title>back</title><p>a page again"})
         cobnut("crawl", folder, "--refresh", *to_web(web.port))
         assert rows(folder)[HOME + "on"]["status"] == "fetched"

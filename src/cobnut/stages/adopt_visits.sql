@@ -1,6 +1,24 @@
 -- What the segments that came along say of each page of this partition: its last visit, and where its last full answer
 -- lies unless a later visit took it back. Later means a later segment, and within it a later time: as merge counts.
-WITH last_visit AS (
+WITH refreshes AS (
+    SELECT p.url_key AS url_key, p.segment AS segment, MIN(p.refresh_key) AS refresh_key
+    FROM parsed p
+    WHERE p.refresh_key IS NOT NULL
+    GROUP BY p.url_key, p.segment
+),
+-- a page that goes on to another at once is a redirect, whatever its status (see updatedb_answers)
+requests AS (
+    SELECT
+        f.url_key AS url_key, f.segment AS segment, f.http_status AS http_status, f.fetched_at AS fetched_at,
+        f.warc_file AS warc_file, f.warc_offset AS warc_offset, f.etag AS etag, f.last_modified AS last_modified,
+        CASE WHEN f.outcome = 'success' AND r.url_key IS NOT NULL THEN 'redirect_temp' ELSE f.outcome END AS outcome,
+        CASE WHEN f.outcome = 'success' AND r.url_key IS NOT NULL THEN 'refresh' ELSE f.reason END AS reason,
+        CASE WHEN f.outcome = 'success' AND r.url_key IS NOT NULL THEN r.refresh_key ELSE f.redirect_key END
+            AS redirect_key
+    FROM fetched f
+    LEFT JOIN refreshes r ON r.url_key = f.url_key AND r.segment = f.segment
+),
+last_visit AS (
     SELECT
         f.url_key AS url_key, f.outcome AS outcome, f.reason AS reason, f.http_status AS http_status,
         f.fetched_at AS fetched_at, f.redirect_key AS redirect_key,
@@ -9,7 +27,7 @@ WITH last_visit AS (
             ORDER BY f.segment DESC NULLS LAST, f.fetched_at DESC NULLS LAST, f.outcome ASC NULLS LAST,
                 f.reason ASC NULLS LAST, f.http_status ASC NULLS LAST, f.redirect_key ASC NULLS LAST
         ) AS place
-    FROM fetched f
+    FROM requests f
 ),
 last_news AS (
     SELECT
@@ -21,7 +39,7 @@ last_news AS (
                 f.warc_file ASC NULLS LAST, f.warc_offset ASC NULLS LAST, f.etag ASC NULLS LAST,
                 f.last_modified ASC NULLS LAST
         ) AS place
-    FROM fetched f
+    FROM requests f
     WHERE f.outcome IN ('success', 'redirect_perm', 'redirect_temp', 'gone', 'denied')
 ),
 times AS (
@@ -29,7 +47,7 @@ times AS (
         f.url_key AS url_key,
         MAX(f.fetched_at) AS checked_at,
         MAX(CASE WHEN f.outcome IN ('success', 'not_modified') THEN f.fetched_at ELSE NULL END) AS fetched_at
-    FROM fetched f
+    FROM requests f
     GROUP BY f.url_key
 ),
 parses AS (
