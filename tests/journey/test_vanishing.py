@@ -219,6 +219,28 @@ def test_the_page_that_leads_to_it_is_gone(web: FakeWeb, crawl: Path) -> None:
     assert "no orphans are looked for" in refused.stdout + refused.stderr
 
 
+def test_what_another_crawl_saw_go_is_gone_here_too(web: FakeWeb, crawl: Path, tmp_path: Path) -> None:
+    """Its states come with `mergedb`, the later visit wins; what only failed there for now stays shown here."""
+    other = Path(shutil.copytree(crawl, tmp_path / "other"))
+    happens(web)
+    again(other, web)
+    told = cobnut("mergedb", crawl, other).stdout
+    assert "none lost, none twice" in told
+    cobnut("merge", crawl)
+    names = ("gone410", "gone404", "denied", "noindex", "headers", "moved", "moved-temp", "unreadable")
+    hidden = {HOME + name for name in names}
+    assert indexed_urls(crawl) == ALL - hidden
+    for name in names:
+        end, row = AFTER[name], rows(crawl)[HOME + name]
+        assert (row["status"], row["reason"]) == (end.status, end.reason), name
+        assert "It is not in the index: " in cobnut("why", crawl, HOME + name).stdout, name
+    cobnut("mergedb", crawl, other)
+    cobnut("merge", crawl)
+    assert indexed_urls(crawl) == ALL - hidden
+    again(crawl, web)
+    assert indexed_urls(crawl) == (ALL | {HOME + "new-place"}) - hidden - {HOME + "canonical"}
+
+
 def orphans(crawl: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in cobnut("read", "orphans", crawl, "--json").stdout.splitlines()]
 
