@@ -70,9 +70,9 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         {**UPDATE, "interval_s": 60, "sync": True},
     ],
     "invertlinks": [
-        {"max_inlinks": 1000, "ignore_internal": False},
-        {"max_inlinks": 2, "ignore_internal": True},
-        {"max_inlinks": 1, "ignore_internal": False},
+        {"max_inlinks": 1000, "ignore_internal": False, "everything": False},
+        {"max_inlinks": 2, "ignore_internal": True, "everything": True},
+        {"max_inlinks": 1, "ignore_internal": False, "everything": False},
     ],
     "updatesegs": [{"max_anchors": 50}, {"max_anchors": 2}, {"max_anchors": 0}],
     "dedup": [{}, {}, {}],
@@ -83,7 +83,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
     ],
     "adopthosts": [{}, {}, {}],
     "adoptlinks": [
-        {"max_inlinks": n, "imported": imported}
+        {"max_inlinks": n, "imported": imported, "everything": n == 2}
         for n, imported in ((1000, "imported"), (2, "20260101000000"), (1, "20260103000000"))
     ],
 }

@@ -18,6 +18,7 @@ import msgspec
 
 from cobnut.config.sections import Settings
 from cobnut.crawl.applied import applied_segments, rows_in, segment_digest
+from cobnut.crawl.linkage import limits_of
 from cobnut.crawl.reports import StepReport
 from cobnut.engines.local import LocalEngine, Run
 from cobnut.engines.session import Session
@@ -168,13 +169,22 @@ def _adopt_links(
     on_publish: Callable[[str], None] | None,
 ) -> None:
     before = crawl.table(tables.LINKDB).manifest()
+    limits = limits_of(settings, False)  # links within a host come along
+    everything = bool(before) and before.get("limits", {}).get("max_inlinks") != limits["max_inlinks"]
     outcome = LocalEngine(settings).run(
         Run(
             crawl,
             adoptlinks_stage.STAGE,
             files={"adopted_links": adopted.links},
-            params={"max_inlinks": settings.linkdb.max_inlinks, "imported": adoptlinks_stage.IMPORTED},
-            manifest={"applied": [{"segment": name} for name in applied_segments(crawl, tables.LINKDB)]},
+            params={
+                "max_inlinks": limits["max_inlinks"],
+                "imported": adoptlinks_stage.IMPORTED,
+                "everything": everything,
+            },
+            manifest={
+                "applied": [{"segment": name} for name in applied_segments(crawl, tables.LINKDB)],
+                "limits": limits,
+            },
             rows_hint=sum(rows_in(path) for path in adopted.links),
             expects={"linkdb": before.get("generation")},
             on_publish=on_publish,

@@ -46,6 +46,7 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
             report.counts = {"linkdb": linkdb.get("rows", 0)}
             return report
         hint = sum(rows_in(path) for s in fresh for path in s.part_files(tables.LINKS))
+        limits = limits_of(settings, settings.linkdb.ignore_internal)
         embeds = 0
 
         def count_embeds(session: Session, partition: int, of: int) -> None:
@@ -58,11 +59,11 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
                 crawl,
                 invertlinks_stage.STAGE,
                 segments=fresh,
-                params={
-                    "max_inlinks": settings.linkdb.max_inlinks,
-                    "ignore_internal": settings.linkdb.ignore_internal,
+                params={**limits, "everything": bool(linkdb) and linkdb.get("limits") != limits},
+                manifest={
+                    "applied": [*({"segment": n} for n in done), *({"segment": s.name} for s in fresh)],
+                    "limits": limits,
                 },
-                manifest={"applied": [*({"segment": n} for n in done), *({"segment": s.name} for s in fresh)]},
                 expects={"linkdb": linkdb.get("generation")},
                 rows_hint=hint,
                 on_partition=count_embeds,
@@ -72,6 +73,11 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
         report.messages = outcome.messages
         report.add_keys(outcome.keys)
     return report
+
+
+def limits_of(settings: Settings, ignore_internal: bool) -> dict[str, Any]:
+    """What a linkdb leaves out, as its manifest says; where it says otherwise, every row is looked at again."""
+    return {"max_inlinks": settings.linkdb.max_inlinks, "ignore_internal": ignore_internal}
 
 
 def rank(crawl: CrawlFolder, settings: Settings) -> StepReport:

@@ -135,5 +135,6 @@ def purge_linkdb(crawl: CrawlFolder, before: Callable[[], None] = lambda: None) 
                 rows = read_files(tables.LINKDB, version.files(partition))
                 kept = _without(rows, forgotten, "from_key")
                 draft.write_partition(partition, [rows if kept is None else kept])
-            draft.publish("clean", applied=version.manifest.get("applied", []))
+            kept_on = {n: version.manifest[n] for n in ("applied", "limits") if n in version.manifest}
+            draft.publish("clean", **kept_on)
             return version.rows - draft.rows

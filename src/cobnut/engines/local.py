@@ -186,26 +186,49 @@ class LocalEngine:
             draft.write_partition(partition, _ordered(session, output.relation, output.table))
             conserve.check_kept(session, output, draft)
             return
-        version, key = versions[source], output.table.key[0]
-        changed = session.count(output.relation)
+        session.store(output.relation)
+        version, key, names = versions[source], output.table.key[0], ", ".join(output.table.column_names)
+        touched = f"SELECT {key} FROM {output.relation}"
+        replaced = f"{output.replaces} SEMI JOIN {output.relation} USING ({key})"
+        if output.removes:
+            touched, replaced = f"{touched} UNION ALL SELECT {key} FROM {output.replaces}", output.replaces
+        change = _Change(output.relation, names, key, f"({touched}) AS touched")
+        changed, before = session.count(output.relation), session.count(replaced)
         shape = version.shape(partition)
         is_delta = version.partitions == draft.partitions and shape.base >= self.delta_least_rows
-        if is_delta and not changed:
+        if is_delta and not changed and not before:
             draft.keep_partition(version, partition)
-        elif is_delta and shape.delta + changed <= shape.base * self.delta_share:
-            former = version.files(partition).delta
-            newest = f"SELECT * FROM {output.relation}"
-            if former:
-                names = ", ".join(output.table.column_names)
-                newest += f" UNION ALL SELECT {names} FROM {parquet(former)} ANTI JOIN {output.relation} USING ({key})"
-            replaced = session.count(f"{output.replaces} SEMI JOIN {output.relation} USING ({key})")
-            rows = shape.rows - replaced + changed
-            draft.write_delta(version, partition, _sorted(session, newest, output.table), rows)
+        elif is_delta and shape.newer + changed <= shape.base * self.delta_share:
+            files = version.files(partition)
+            gone = session.query(change.gone(output.replaces, files), output.table.name) if output.removes else ()
+            delta = _sorted(session, change.upon(parquet(files.delta) if files.delta else None), output.table)
+            draft.write_delta(version, partition, delta, shape.rows - before + changed, gone)
         else:
-            names = ", ".join(output.table.column_names)
-            others = f"SELECT {names} FROM {source} ANTI JOIN {output.relation} USING ({key})"
-            whole = f"SELECT * FROM {output.relation} UNION ALL {others}"
-            draft.write_partition(partition, _sorted(session, whole, output.table))
+            draft.write_partition(partition, _sorted(session, change.upon(source), output.table))
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """Rows that change and their columns; the first key, and a relation of the keys that they are all the rows of."""
+
+    rows: str
+    names: str
+    key: str
+    touched: str
+
+    def upon(self, former: str | None) -> str:
+        """They and the rows of a former relation with other keys."""
+        new = f"SELECT {self.names} FROM {self.rows}"
+        if former is None:
+            return new
+        return f"{new} UNION ALL SELECT {self.names} FROM {former} ANTI JOIN {self.touched} USING ({self.key})"
+
+    def gone(self, replaced: str, former: Layers) -> str:
+        """Keys of which nothing is left, in their order: of the rows replaced now, and of those gone before."""
+        names = [f"SELECT DISTINCT {self.key} FROM {replaced}"]
+        if former.gone:
+            names.append(f"SELECT {self.key} FROM {parquet(former.gone)}")
+        left = f"({' UNION '.join(names)}) AS missed ANTI JOIN {self.rows} USING ({self.key})"
+        return f"SELECT {self.key} FROM {left} ORDER BY {self.key} ASC NULLS LAST"
 
 
 def _check_unchanged(run: Run, draft: TableDraft, versions: Mapping[str, TableVersion]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cobnut.errors import DataError, MachineError
 from cobnut.records.columns import Column, pa_schema
-from cobnut.records.steps import Map, Sql, Step
+from cobnut.records.steps import Lazy, Map, Sql, Step
 from cobnut.storage.files import not_allowed, unreadable
 from cobnut.storage.tables import Layers, first_damaged, relation, remedy_of
 
@@ -106,6 +106,16 @@ class Session:
         self.connection.execute(f"CREATE TEMP VIEW {name} AS {query}")
         self._kinds[name] = "VIEW"
 
+    def store(self, name: str) -> None:
+        """Makes a lazy relation now, once, because it will be read several times."""
+        if self._kinds.get(name) != "VIEW":
+            return
+        with _engine_errors(self, name):
+            self.connection.execute(f"CREATE TEMP TABLE {name}__stored AS SELECT * FROM {name}")
+        self.drop(name)
+        self._kinds[f"{name}__stored"] = "TABLE"
+        self.rename(f"{name}__stored", name)
+
     def rename(self, name: str, new: str) -> None:
         """Gives a relation that a step has made another name."""
         self.connection.execute(f"ALTER TABLE {name} RENAME TO {new}")
@@ -116,8 +126,9 @@ class Session:
         if isinstance(step, Sql):
             self.drop(step.output)
             with _engine_errors(self, step.name):
-                self.connection.execute(f"CREATE TEMP TABLE {step.output} AS {step.text}")
-            self._kinds[step.output] = "TABLE"
+                kind = "VIEW" if isinstance(step, Lazy) else "TABLE"
+                self.connection.execute(f"CREATE TEMP {kind} {step.output} AS {step.text}")
+            self._kinds[step.output] = kind
         elif isinstance(step, Map):
             import pyarrow as pa
 

@@ -57,6 +57,10 @@ class Sql(msgspec.Struct, frozen=True):
         return sql_text(self.name)
 
 
+class Lazy(Sql, frozen=True):
+    """A text whose rows are made when they are read: wide ones that are read once, or such as are cheap to make."""
+
+
 class Map(msgspec.Struct, frozen=True):
     """A pure function over Arrow batches of `input`; the run's context (filters, settings) is its second argument."""
 
@@ -77,14 +81,16 @@ class Output(msgspec.Struct, frozen=True):
     """One relation that becomes the next generation of a table.
 
     With `replaces` it holds only the rows that change or are new, and `replaces` names the relation that holds those
-    rows of the present generation that they take the place of; all others stay. An output in which no key of the
-    present generation may be missing names the relation of that in `keeps`.
+    rows of the present generation that they take the place of; all others stay. With `removes`, `replaces` holds every
+    present row of the first keys that are touched: one of which the output has no row is gone. An output in which no
+    key of the present generation may be missing names the relation of that in `keeps`.
     """
 
     relation: str
     table: Table
     replaces: str | None = None
     keeps: str | None = None
+    removes: bool = False
 
 
 Step = Sql | Map | Job

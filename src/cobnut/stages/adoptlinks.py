@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Column, Table
-from cobnut.records.steps import Input, Output, Sql, Stage, column
+from cobnut.records.steps import Input, Lazy, Output, Sql, Stage, column
 
 IMPORTED = "imported"
 """What stands for the segment of a link that no segment here has brought. It is no segment's name."""
@@ -56,7 +56,13 @@ STAGE = Stage(
     ),
     prelude=(Sql("adopt_links", ("adopted_links", "crawldb", "known_links", "params"), "adopted_inlinks", LINKS),),
     split=("adopted_inlinks",),
-    steps=(Sql("adopt_linkdb", ("linkdb", "adopted_inlinks", "params"), "next_linkdb", tables.LINKDB.columns),),
-    outputs=(Output("next_linkdb", tables.LINKDB),),
-    params=(column("max_inlinks", "int64"), column("imported", "string")),
+    steps=(
+        Sql("adopt_touched", ("linkdb", "adopted_inlinks", "params"), "touched", (column("to_key", "string"),)),
+        Sql("links_known", ("linkdb", "touched"), "known_inlinks", tables.LINKDB.columns),
+        Lazy("adopt_linkdb", ("known_inlinks", "adopted_inlinks", "params"), "inlinks", tables.LINKDB.columns),
+        Lazy("inlink_cap", ("inlinks", "params"), "changed_linkdb", tables.LINKDB.columns),
+    ),
+    outputs=(Output("changed_linkdb", tables.LINKDB, replaces="known_inlinks", removes=True),),
+    # everything: more or fewer inlinks were kept of a page until now
+    params=(column("max_inlinks", "int64"), column("imported", "string"), column("everything", "bool")),
 )

@@ -352,6 +352,7 @@ def fault_in(manifest: dict[str, Any]) -> str | None:
             entry["name"].startswith("/")
             or ".." in entry["name"].split("/")
             or not all(_is_count(entry.get(n, 0)) for n in ("partition", "rows", "replaced"))
+            or not isinstance(entry.get("gone", False), bool)
         ):
             return f"a file of it cannot be: {entry['name'][:60]!r}"
     return None

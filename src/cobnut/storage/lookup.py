@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cobnut.records.columns import Table
-from cobnut.storage.tables import Layers, damaged
+from cobnut.storage.layers import Layers, damaged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ def find_batches(
 ) -> Iterator[tuple[Path, pa.RecordBatch]]:
     """The same rows in batches, each with the file it comes from."""
     names = tuple(table.column_names if columns is None else columns)
-    if isinstance(files, Layers) and files.delta:
+    if isinstance(files, Layers) and files.newer:
         yield from _in_layers(table, files, equal, either or {}, names)
     else:
         yield from _in_files(table, files, equal, either or {}, names)
@@ -83,7 +83,7 @@ def _in_layers(
 
     yield from _in_files(table, files.delta, equal, either, names)
     if files.key in equal:
-        newer = _in_files(table, files.delta, {files.key: equal[files.key]}, {}, (files.key,))
+        newer = _in_files(table, files.newer, {files.key: equal[files.key]}, {}, (files.key,))
         if not any(True for _ in newer):
             yield from _in_files(table, files.base, equal, either, names)
         return
@@ -92,7 +92,7 @@ def _in_layers(
     for path, rows in _in_files(table, files.base, equal, either, wanted):
         if replaced is None:
             replaced = pa.chunked_array(
-                [chunk for delta in files.delta for chunk in _column(table, delta, files.key).chunks], pa.string()
+                [chunk for newer in files.newer for chunk in _column(table, newer, files.key).chunks], pa.string()
             )
         kept = rows.filter(pc.invert(pc.is_in(rows.column(files.key), value_set=replaced)))
         if kept.num_rows:

@@ -273,7 +273,8 @@ class TableDraft:
 def keys_of(table: Table) -> Table:
     """A table of the first keys of a table, and nothing else."""
     name = table.key[0]
-    return msgspec.structs.replace(table, key=(name,), columns=tuple(c for c in table.columns if c.name == name))
+    column = next(c for c in table.columns if c.name == name)
+    return msgspec.structs.replace(table, key=(name,), bucket_column=None, columns=(column,))
 
 
 def checksum(path: Path) -> str:

@@ -55,7 +55,8 @@ SEVERAL = frozenset({
 """Relations in which a key may stand several times."""
 UNIQUE = {
     "links": ("segment", "from_key", "position"), "paces": ("kind", "name"), "adopted_inlinks": ("to_key", "from_key"),
-    "statuses": ("status",), "domains": ("host",),
+    "statuses": ("status",), "domains": ("host",), "touched": ("to_key",), "outdated": ("url_key", "segment"),
+    **dict.fromkeys(("known_inlinks", "inlinks", "fresh"), ("to_key", "from_key")),
 }  # fmt: skip
 """Keys of relations that are not that of their table."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cobnut.records import catalogue, outcomes
 from cobnut.records.columns import Table
 from cobnut.storage.seals import is_whole
-from cobnut.storage.tables import partition_range
+from cobnut.storage.tables import keys_of, partition_range
 from cobnut.urls.hosts import bucket_of
 from cobnut.urls.keys import host_key
 
@@ -50,15 +50,17 @@ def look(
     now_ms: int,
     deep: bool,
     is_bare: bool = False,
+    only_keys: bool = False,
 ) -> dict[str, Any]:
     """Counts of what is wrong in a file of a table, by name, each with the first example; `rows` is their number.
 
-    `deep` reads every column, otherwise those that are looked at; `is_bare`: only the foot of the file. `is_sealed`:
-    is its checksum right (None: it has none)? Where it is not, nothing else is asked.
+    `deep` reads every column, otherwise those that are looked at; `is_bare`: only the foot of the file; `only_keys`: a
+    file that has the table's first keys and nothing else. `is_sealed`: is its checksum right (None: it has none)? Where
+    it is not, nothing else is asked.
     """
     import pyarrow.parquet as pq
 
-    known = catalogue.table(table)
+    known = keys_of(catalogue.table(table)) if only_keys else catalogue.table(table)
     is_sealed = is_whole(Path(path)) if known.scope == "segment" else True
     if is_sealed is False:
         return {"rows": 0, "schema": [], "faults": {}, "is_sealed": False}
@@ -266,16 +268,16 @@ def _sane_times(name: str, latest_ms: int | None) -> Callable[[list[pa.Array], _
     return check
 
 
-def replaced(base: list[str], delta: list[str], key: str) -> int:
-    """How many rows of a base its delta replaces."""
+def replaced(base: list[str], newer: list[str], key: str) -> int:
+    """How many rows of a base do not hold any more, by the keys of newer files."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    newer = pa.concat_tables([pq.read_table(path, columns=[key], partitioning=None) for path in delta]).column(0)
+    keys = pa.concat_tables([pq.read_table(path, columns=[key], partitioning=None) for path in newer]).column(0)
     count = 0
     for path in map(Path, base):
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=[key]):
-                count += pc.sum(pc.is_in(batch.column(0), value_set=newer)).as_py() or 0
+                count += pc.sum(pc.is_in(batch.column(0), value_set=keys)).as_py() or 0
     return count

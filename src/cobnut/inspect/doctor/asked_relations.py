@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cobnut.inspect.doctor import probe
-from cobnut.storage.tables import Layers, parquet, relation
+from cobnut.storage.layers import Layers, parquet, relation
 
 if TYPE_CHECKING:
     import duckdb
 
 Layered = dict[str, list[str]]
-"""Files of a table as they come in a question: `base` and `delta`."""
+"""Files of a table as they come in a question: `base`, `delta` and `gone`."""
 
 MEMORY_MIB = 512
 EXAMPLES = 3
@@ -40,7 +40,8 @@ def begin_anew() -> None:
 
 
 def _rows(files: Layered, columns: tuple[str, ...], where: str | None = None) -> str:
-    layers = Layers.of(map(Path, files["base"]), map(Path, files["delta"]), "url_key")
+    base, delta, gone = (map(Path, files[name]) for name in ("base", "delta", "gone"))
+    layers = Layers.of(base, delta, "url_key", gone)
     return f"({relation(layers, columns, where)})"
 
 

@@ -6,6 +6,7 @@ Not here: which generation is current (`generations`), the rows in the files (`t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -14,13 +15,14 @@ from cobnut.errors import CobnutError, MachineError
 from cobnut.records.catalogue import FORMAT_VERSION
 from cobnut.storage.files import NOT_ALLOWED, read_json
 from cobnut.storage.generations import MANIFEST, version_of
+from cobnut.storage.layers import layer_of, rows_held
 from cobnut.storage.tables import MOST_PARTITIONS, checksum
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}")
 
 
 class FileEntry(msgspec.Struct):
-    """One file of a table, as the manifest names it. `replaced` makes it a delta."""
+    """One file of a table, as the manifest names it. `replaced` makes it a delta, `gone` a file of keys alone."""
 
     name: str
     rows: int
@@ -28,6 +30,7 @@ class FileEntry(msgspec.Struct):
     xxh3: str
     partition: int
     replaced: int | None = None
+    gone: bool = False
 
 
 class AppliedEntry(msgspec.Struct):
@@ -82,21 +85,33 @@ def _nonsense(manifest: TableManifest) -> str | None:
     count = manifest.partitions
     if not 1 <= count <= MOST_PARTITIONS or count & (count - 1):
         return f"{count} partitions"
+    base = _base_rows(manifest)
     for entry in manifest.files:
         if _NAME.fullmatch(entry.name) is None or entry.name.startswith(".."):
             return f"a file called {entry.name[:60]!r}"
         if not 0 <= entry.partition < count:
             return f"{entry.name} is of partition {entry.partition} of {count}"
-        if entry.rows < 0 or not 0 <= (entry.replaced or 0) <= entry.rows:
-            return f"{entry.name} has {entry.rows} rows, of which {entry.replaced} replace others"
+        if entry.rows < 0 or not 0 <= (entry.replaced or 0) <= base[entry.partition]:
+            return f"{entry.name} has {entry.rows} rows and replaces {entry.replaced}"
+        if entry.gone and entry.replaced is not None:
+            return f"{entry.name} replaces rows, and names some that are gone"
     if len({entry.name for entry in manifest.files}) < len(manifest.files):
         return "it names a file twice"
-    rows = sum(entry.rows - (entry.replaced or 0) for entry in manifest.files)
+    rows = sum(rows_held(msgspec.structs.asdict(entry)) for entry in manifest.files)
     if rows != manifest.rows:
         return f"it has {manifest.rows:,} rows, its files have {rows:,}"
     if len({entry.segment for entry in manifest.applied}) < len(manifest.applied):
         return "it holds a segment twice"
     return None
+
+
+def _base_rows(manifest: TableManifest) -> Counter[int]:
+    """The rows of each partition's base."""
+    found: Counter[int] = Counter()
+    for entry in manifest.files:
+        if layer_of(msgspec.structs.asdict(entry)) == "base":
+            found[entry.partition] += entry.rows
+    return found
 
 
 def damaged_files(folder: Path, manifest: TableManifest) -> list[Fault]:

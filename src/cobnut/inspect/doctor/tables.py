@@ -17,6 +17,7 @@ from cobnut.inspect.doctor.visit import CLOCK_SLACK_MS, Visit
 from cobnut.inspect.show import iso_time
 from cobnut.records import catalogue
 from cobnut.records.columns import Table
+from cobnut.storage.layers import layer_of
 
 FAULTS = {
     "repeated": ("rows have the key of the row before them", "one of the two is never seen"),
@@ -47,11 +48,11 @@ def check_rows(visit: Visit, table: Table) -> None:
             answer = visit.probe.ask(
                 "file", path=str(path), table=table.name, partition=entry["partition"],
                 partitions=manifest["partitions"], is_sorted=True, now_ms=visit.now_ms + CLOCK_SLACK_MS,
-                deep=visit.deep,
+                only_keys=entry["gone"], deep=visit.deep,
             )  # fmt: skip
         except Broken as error:
             answer = {"rows": entry["rows"], "schema": [], "faults": {}, "broken": str(error)}
-        visit.checked.rows += answer["rows"]
+        visit.checked.rows += 0 if entry["gone"] else answer["rows"]
         tell_future(visit, table.name, path, answer)
         for fault, consequence in told(answer, entry["rows"]):
             helped = helped or for_table(visit.crawl, table.name)
@@ -100,19 +101,20 @@ def tell_future(visit: Visit, of: str, path: Path, answer: dict[str, Any]) -> No
 
 
 def _check_replaced(visit: Visit, table: Table) -> None:
-    """Does each delta replace as many rows of its base as the manifest says?"""
+    """Does each delta, with what is gone beside it, replace as many rows of its base as the manifest says?"""
     generation, manifest = visit.sound[table.name]
     for partition in range(manifest["partitions"]):
         mine = [e for e in manifest["files"] if e["partition"] == partition]
         delta = [e for e in mine if e["replaced"] is not None]
         if not delta:
             continue
-        base = [e for e in mine if e["replaced"] is None]
+        base = [e for e in mine if layer_of(e) == "base"]
+        newer = [e for e in mine if layer_of(e) != "base"]
         path = generation.path / delta[0]["name"]
         visit.say(f"{table.name}: {path.name}")
         try:
             found = visit.probe.ask("replaced", base=_paths(generation.path, base),
-                                    delta=_paths(generation.path, delta), key=table.key[0])  # fmt: skip
+                                    newer=_paths(generation.path, newer), key=table.key[0])  # fmt: skip
         except Broken as error:
             _find(visit, table, path, f"the file cannot be read to its end ({error})")
             continue
@@ -136,11 +138,11 @@ def layered(visit: Visit, name: str, partition: int, of: int) -> dict[str, list[
 
     generation, manifest = visit.sound[name]
     low, high = partition_range(partition, of)
-    found: dict[str, list[str]] = {"base": [], "delta": []}
+    found: dict[str, list[str]] = {"base": [], "delta": [], "gone": []}
     for entry in manifest["files"]:
         first, last = partition_range(entry["partition"], manifest["partitions"])
         if first < high and last > low:
-            found["base" if entry["replaced"] is None else "delta"].append(str(generation.path / entry["name"]))
+            found[layer_of(entry)].append(str(generation.path / entry["name"]))
     return found
 
 
