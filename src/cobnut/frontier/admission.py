@@ -35,6 +35,7 @@ def scope_of(crawl: CrawlFolder, settings: Settings, segment: SegmentFolder | No
         step = [k for k in found.column("redirect_key").to_pylist() if k is not None and k not in known]
         known.update(dict.fromkeys(step))
     if segment is not None:
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         # a redirect's target has the depth of its source: depth 0 is a seed, or where one leads
@@ -44,7 +45,7 @@ def scope_of(crawl: CrawlFolder, settings: Settings, segment: SegmentFolder | No
         known.update(dict.fromkeys(k for k in rows.column("redirect_key").to_pylist() if k is not None))
         refreshes = read_files(
             tables.PARSED, segment.part_files(tables.PARSED), ["url_key", "refresh_key"],
-            filters=pc.field("refresh_key").is_valid() & pc.field("url_key").isin(list(known)),
+            filters=pc.field("refresh_key").is_valid() & pc.field("url_key").isin(pa.array(list(known), pa.string())),
         )  # fmt: skip
         known.update(dict.fromkeys(refreshes.column("refresh_key").to_pylist()))
     return Scope(settings.crawl.scope, tuple(key_to_url(key) for key in known), forgotten)
