@@ -165,7 +165,7 @@ def _from_file(path: Path, problems: list[str]) -> Iterator[_Given]:
     try:
         tree = tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
-        problems.append(_syntax(path, str(error)))
+        problems.append(_syntax(path, str(error), len(text.splitlines())))
         return
     lines = line_numbers(text)
     for section, content in tree.items():
@@ -185,11 +185,11 @@ def _section_of(name: str) -> str:
     )
 
 
-def _syntax(path: Path, message: str) -> str:
-    """`path:line: what`, from tomllib's `what (at line 3, column 7)`."""
+def _syntax(path: Path, message: str, last: int) -> str:
+    """`path:line: what`, from tomllib's `what (at line 3, column 7)`, or `(at end of document)`, its last line."""
     match = re.search(r"\(at line (\d+), column (\d+)\)", message)
     what = message[: match.start()].strip() if match else message
-    return f"{path}:{match[1] if match else '?'}: not TOML: {what[:1].lower()}{what[1:]}"
+    return f"{path}:{match[1] if match else last}: not TOML: {what[:1].lower()}{what[1:]}"
 
 
 _SECTION_LINE = re.compile(r"\s*\[\s*([A-Za-z0-9_-]+)\s*\]")

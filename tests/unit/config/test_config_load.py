@@ -135,6 +135,8 @@ def test_types_in_the_file_are_not_guessed(tmp_path: Path) -> None:
 def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
     written(tmp_path, "[fetcher]\ndelay_s = = 1\n")
     assert f"{tmp_path / 'cobnut.toml'}:2: not TOML" in refused(tmp_path)
+    written(tmp_path, "[urls]\nfilters = [\n'scheme',\n")  # it ends too early
+    assert f"{tmp_path / 'cobnut.toml'}:3: not TOML" in refused(tmp_path)
     (tmp_path / "cobnut.toml").write_bytes(b"# \xff\n")
     assert "not UTF-8" in refused(tmp_path)
 
