@@ -151,7 +151,7 @@ ADAPTIVE = Pace(
 )  # fmt: skip
 
 
-def by_rule(call):
+def by_rule(call, default=DEFAULT):
     """What the rule makes of one call, and what the real class made of it."""
     result = call["result"]
     wanted = (result["fetchInterval"], result["fetchTime"])
@@ -162,7 +162,7 @@ def by_rule(call):
             return after_failure(call["interval"], call["fetchTime"], 86_400), wanted
         case "shouldFetch":
             return is_due(call["fetchTime"], call["curTime"], DEFAULT.max_interval_s), call["should"]
-    pace = ADAPTIVE if "Adaptive" in call["class"] else DEFAULT
+    pace = ADAPTIVE if "Adaptive" in call["class"] else default
     state_ = ("unknown", "modified", "not_modified")[call["state"]]
     changed = state_ == "modified" or call["modifiedTime"] <= 0
     modified_at = call["fetchTime"] if changed else call["modifiedTime"]
@@ -170,10 +170,26 @@ def by_rule(call):
     return after_success(call["interval"], call["fetchTime"], modified_at, state_, pace), wanted
 
 
-@pytest.mark.parametrize("name", ["DefaultFetchSchedule", "AdaptiveFetchSchedule"])
-def test_schedules_are_those_of_the_real_classes(name):
+def calls_of(name):
     calls = [c for c in json.loads((ORACLE / "schedules.json").read_text()) if c["class"].endswith(name)]
     assert len(calls) == 133
-    for call in calls:
+    return calls
+
+
+@pytest.mark.parametrize("name", ["DefaultFetchSchedule", "AdaptiveFetchSchedule"])
+def test_schedules_are_those_of_the_real_classes(name):
+    for call in calls_of(name):
         found, wanted = by_rule(call)
         assert found == wanted, call
+
+
+def test_a_crawl_with_the_default_schedule_bounds_what_the_real_class_does_not():
+    """A crawl runs it as an adaptive one whose factors are 1: an interval above the longest is cut, where the real
+    program forgets the page's signature and has it fetched anew."""
+    differ = [(call, *by_rule(call, RULES.pace())) for call in calls_of("DefaultFetchSchedule")]
+    differ = [(call, found) for call, found, wanted in differ if found != wanted]
+    print(f"133 calls, {133 - len(differ)} equal; {len(differ)} have an interval above the longest")
+    assert len(differ) == 12
+    for call, found in differ:
+        assert call["interval"] > RULES.max_interval_s
+        assert found == (RULES.max_interval_s, call["fetchTime"] + 1000 * RULES.max_interval_s)
