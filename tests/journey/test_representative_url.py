@@ -34,3 +34,6 @@ def test_the_root_of_a_site_stands_for_the_page_it_sends_to(tmp_path: Path) -> N
         assert by_anchor[0]["url"] == "http://a.test/new/place", "words of a link to the old place lead to the new one"
         assert "http://a.test/\n" in cobnut("search", crawl, "hazel").stdout
         assert "http://a.test/" in cobnut("why", crawl, "http://a.test/en/home.html").stdout
+        root, old = (cobnut("why", crawl, f"http://a.test/{path}").stdout for path in ("", "old"))
+        assert "redirects to http://a.test/en/home.html, which is in the index and is shown by this address." in root
+        assert "redirects to http://a.test/new/place, which stands in the index for it." in old

@@ -27,7 +27,7 @@ from cobnut.storage.lookup import find, find_batches
 from cobnut.storage.tables import partition_of
 from cobnut.urls.filters import is_forgotten
 from cobnut.urls.hosts import bucket_of, origin_of
-from cobnut.urls.keys import key_to_host, key_to_url
+from cobnut.urls.keys import key_to_host, key_to_url, url_key
 from cobnut.urls.resolve import UrlForms
 
 Row = dict[str, Any]
@@ -51,6 +51,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     path: list[Row]
     path_end: str | None
     leads_to: list[Row]
+    led_to: Row | None
     listed: list[Row]
     fetched: list[Row]
     parsed: list[Row]
@@ -90,7 +91,7 @@ def gather(
     inlinks, count, hosts = _inlinks(crawl, url, segments)
     robots = _robots(crawl, url)
     allows, rule = _robots_verdict(robots, settings, url)
-    document, index_state = _document(crawl, url)
+    document, index_state = _document(crawl, url.key)
     key = url.key
     page = one_row(crawl, catalogue.PAGES, key, url.bucket)
     crawldb = one_row(crawl, catalogue.CRAWLDB, key, url.bucket)
@@ -98,10 +99,11 @@ def gather(
     listed = _of_segments(segments, catalogue.FETCHLIST, {"url_key": key})
     refused_by, scored_by = refuses(url.normalized), _scored_by(settings)
     path, path_end = _path(crawl, key, page)
+    leads_to = _leads_to(crawl, key, page)
     return Evidence(
         asked=asked, url=url, refused_by=refused_by, forgotten=_forgotten(crawl, url),
         seed=_first(crawl, catalogue.SEEDS, {"url_key": key}),
-        crawldb=crawldb, page=page, path=path, path_end=path_end, leads_to=_leads_to(crawl, key, page),
+        crawldb=crawldb, page=page, path=path, path_end=path_end, leads_to=leads_to, led_to=_led_to(crawl, leads_to),
         listed=listed,
         fetched=_of_segments(segments, catalogue.FETCHED, {"url_key": key, "hop_from": key}),
         parsed=_of_segments(segments, catalogue.PARSED, {"url_key": key}),
@@ -281,7 +283,14 @@ def _robots_verdict(robots: Row | None, settings: Settings, url: UrlForms) -> tu
     return rules.allows(url.url), rules.rule_for(url.url)
 
 
-def _document(crawl: CrawlFolder, url: UrlForms) -> tuple[Row | None, str]:
+def _led_to(crawl: CrawlFolder, leads_to: list[Row]) -> Row | None:
+    """What the index holds of the page at the end of the redirects."""
+    if not leads_to or leads_to[-1]["loops"]:
+        return None
+    return _document(crawl, url_key(leads_to[-1]["url"]))[0]
+
+
+def _document(crawl: CrawlFolder, key: str) -> tuple[Row | None, str]:
     """What the index holds of the page, and the state of the index: no index, ready, or what is wrong with it."""
     from cobnut.search.open import open_searcher
 
@@ -292,7 +301,7 @@ def _document(crawl: CrawlFolder, url: UrlForms) -> tuple[Row | None, str]:
     except CobnutError as error:
         return None, error.line()
     try:
-        document = searcher.document(url.key)
+        document = searcher.document(key)
     finally:
         searcher.close()
     if document is None:

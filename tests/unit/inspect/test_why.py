@@ -112,7 +112,12 @@ def test_the_story_is_told_without_segments(tmp_path: Path) -> None:
     [
         ("unfetched", None, "it was not fetched yet; it is due since"),
         ("unfetched", "timeout", "fetching it failed (timeout: The answer took too long, or came too slowly)"),
-        ("redirect_perm", None, "it redirects to http://a.test/page, which stands for it"),
+        ("redirect_perm", None, "it redirects to http://a.test/page, which is not in the index either (not in the"),
+        (
+            "redirect_temp",
+            "redirect_filtered:scope",
+            "it redirects, and that was not followed (redirect_filtered:scope: A",
+        ),
         ("parse_failed", "parse_timeout", "its state is parse_failed (parse_timeout: Parsing took longer"),
     ],
 )
