@@ -98,9 +98,10 @@ def test_the_whole_score_goes_on_and_a_page_that_comes_back_is_one(tmp_path: Pat
         cobnut("create", tmp_path / "other")
         cobnut("mergedb", tmp_path / "other", folder, "--with-segments")
         there = rows(tmp_path / "other")[HOME + "on"]
-        assert (there["status"], there["reason"]) == ("redirect_temp", "refresh")
-        led = {row["url_key"]: row["redirect_key"] for row in raw(tmp_path / "other", "pages")}
-        assert led["test,a)http/on"] == "test,a)http/target"
+        assert there == rows(folder)[HOME + "on"]
+        assert (there["status"], there["reason"], there["fetched_at"]) == ("redirect_temp", "refresh", None)
+        led = {row["url_key"]: (row["redirect_key"], row["segment"]) for row in raw(tmp_path / "other", "pages")}
+        assert led["test,a)http/on"] == ("test,a)http/target", None)  # no content to show
         web.site("a.test", {"/on": "<title>back</title><p>a page again"})
         cobnut("crawl", folder, "--refresh", *to_web(web.port))
         assert rows(folder)[HOME + "on"]["status"] == "fetched"
