@@ -32,8 +32,6 @@ settings = msgspec.json.decode(sys.argv[2], type=Settings)
 run_fetch(crawl, crawl.segments()[-1], settings, part=int(sys.argv[3]) if len(sys.argv) > 3 else None)
 """
 
-pytestmark = pytest.mark.serial
-
 
 def start_parent(bench, *more):
     settings = bench.settings
@@ -124,7 +122,8 @@ def test_acknowledged_rows_survive_and_records_at_the_tail_become_rows(tmp_path,
     wait_for(lambda: not os.path.exists(f"/proc/{worker}"))  # it ends with its parent
     asked = len(web.log)
     files = list(bench.segment.warc_path.glob("*.warc.gz"))
-    whole = [r for path in files for r in archive.read_tail(path, -1) if r.response.purpose is None]
+    archived = [r for path in files for r in archive.read_tail(path, -1)]
+    whole = [r for r in archived if r.response.purpose is None]
     report = bench.fetch()
     assert report.complete
     assert report.recovered == len(whole)
@@ -138,6 +137,12 @@ def test_acknowledged_rows_survive_and_records_at_the_tail_become_rows(tmp_path,
     for found in whole:
         assert len(web.requests("a.test", found.response.url.removeprefix("http://a.test"))) == 1
     assert len(web.log) - asked < 40
+    # what the killed run had learned of the host is known, too: each answer counts once
+    assert sum(row["request_count"] for row in bench.hosts("traffic")) == len(bench.records())
+    assert sum(row["success_count"] for row in bench.hosts("traffic")) == len(bench.records())
+    if len(archived) > len(whole):
+        assert len(web.requests("a.test", "/robots.txt")) == 1
+    assert len(bench.hosts("robots")) == 1
     assert len(list(bench.segment.warc_path.glob("*.warc.gz"))) == len(files) + 1
 
 

@@ -80,6 +80,16 @@ class Origins:
         if origin.rules is not None:
             self._pace.learn_delay(host_of(name), origin.rules.crawl_delay_ms)
 
+    def recall(self, url: str, status: int, body: bytes, at_ms: int, output: PartOutput) -> None:
+        """A killed run was told this robots.txt, and did not come to write of it."""
+        origin = url.removesuffix("/robots.txt")
+        state, reason = robots.state_of_status(status)
+        if state == "disallow_all" or 300 <= status < 400 or robots_url(f"{origin}/") != url:
+            return
+        told = RobotsTold(origin, state, reason, status, body if state == "rules" else b"", None)
+        self._by_name[origin] = Origin()
+        self._known(told, output, at_ms)
+
     def begin(self, task: Task) -> Task:
         """The first URL of an origin waits; the request for its robots.txt that is to be sent instead."""
         origin = self._by_name[task.origin] = Origin()
@@ -188,7 +198,7 @@ class Origins:
         else:
             self._known(mine, task.output)
 
-    def _known(self, told: RobotsTold, output: PartOutput) -> None:
+    def _known(self, told: RobotsTold, output: PartOutput, at_ms: int | None = None) -> None:
         origin = self._by_name.get(told.origin)
         if origin is None:
             return
@@ -203,7 +213,8 @@ class Origins:
         self.known += 1
         output.add_host(
             {
-                "host": host, "bucket": bucket_of(host), "seen_at": now_ms(), "event": "robots", "origin": told.origin,
+                "host": host, "bucket": bucket_of(host), "seen_at": at_ms or now_ms(), "event": "robots",
+                "origin": told.origin,
                 "state": told.state, "http_status": told.http_status, "reason": told.reason,
                 "body": told.body if told.state == "rules" else None,
                 "sitemaps": list(rules.resolve_sitemaps(f"{told.origin}/robots.txt")),

@@ -117,35 +117,56 @@ class Pace:
     def note(self, task: Task, answer: Answer) -> None:
         """Counts an answer for its host, and lets a failing host rest."""
         facts = self.facts[task.host]
-        facts.dirty = True
-        facts.seen_at = now_ms()
-        facts.body_bytes += len(answer.body)
         facts.elapsed_ms += answer.elapsed_ms
-        if not outcome.is_host_failure(answer.error, answer.status):
-            if answer.status is not None:
+        self._learn(task.host, task.robots_of is not None, answer.status, answer.error, now_ms(), len(answer.body))
+
+    def replay(self, host: str, is_robots: bool, status: int, retry_after: str | None, at_ms: int, size: int) -> None:
+        """Counts an answer that a killed run got and did not come to write of. How long it took is not known."""
+        facts = self.facts[host]
+        facts.request_count += 1
+        self._learn(host, is_robots, status, None, at_ms, size)
+        asked_s = retry_after_s(retry_after, at_ms / 1000) if status in (429, 503) else None
+        if asked_s is None:
+            return
+        until_ms = at_ms + int(1000 * min(float(asked_s), self._settings.backoff_max_s))
+        facts.retry_after_at = max(facts.retry_after_at or 0, until_ms)
+        facts.next_fetch_at = max(facts.next_fetch_at or 0, until_ms)
+        rest_s = (until_ms - now_ms()) / 1000
+        if rest_s > LONGEST_PAUSE_S:
+            self._drop_all(host)
+        elif rest_s > 0:
+            self._queues.pause(host, self._clock() + rest_s)
+
+    def _learn(self, host: str, is_robots: bool, status: int | None, error: str | None, at_ms: int, size: int) -> None:
+        facts = self.facts[host]
+        facts.dirty = True
+        facts.seen_at = at_ms
+        facts.body_bytes += size
+        if not outcome.is_host_failure(error, status):
+            if status is not None:
                 facts.answered = True
                 facts.success_count += 1
-                if task.robots_of is None:
-                    facts.last_success_at = facts.seen_at
+                if not is_robots:
+                    facts.last_success_at = at_ms
                 # where pages come with a 5xx, or not at all, a robots.txt that is there says little
-                if task.robots_of is None or not (facts.last_error or "").startswith(("http_", "timeout")):
+                if not is_robots or not (facts.last_error or "").startswith(("http_", "timeout")):
                     facts.recovered()
             return
         facts.failures += 1
         facts.failures_now += 1
         facts.error_count += 1
-        facts.dns_error_count += answer.error in ("dns_failed", "dns_timeout")
-        facts.last_error = answer.error or f"http_{answer.status}"
-        facts.last_error_at = facts.seen_at
+        facts.dns_error_count += error in ("dns_failed", "dns_timeout")
+        facts.last_error = error or f"http_{status}"
+        facts.last_error_at = at_ms
         limit = self._settings.failures_per_host
         # after an outage the first page asked may be one that is broken for itself: the second failure decides
         if facts.failures >= limit and facts.failures_now >= min(2, limit):
             self._back_off(facts)
-            self._rest(task.host, facts, facts.backoff_s)
-        elif task.robots_of is not None and not facts.answered:
+            self._rest(host, facts, facts.backoff_s)
+        elif is_robots and not facts.answered:
             # other origins of the host may answer still: they go on
             self._back_off(facts)
-            facts.next_fetch_at = max(facts.next_fetch_at or 0, facts.seen_at + 1000 * facts.backoff_s)
+            facts.next_fetch_at = max(facts.next_fetch_at or 0, at_ms + 1000 * facts.backoff_s)
 
     def _back_off(self, facts: HostFacts) -> None:
         if not facts.backed_off:

@@ -6,9 +6,10 @@ segments fetched a moment ago say of the hosts to come, into a `Run`.
 
 from __future__ import annotations
 
+import contextlib
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cobnut.fetcher import outcome
 from cobnut.fetcher.answer import Answer, now_ms, read_headers, status_of
@@ -33,16 +34,38 @@ BATCH_ROWS = 10_000
 _COLUMNS = ("url_key", "url", "host", "bucket", "fetch", "score", "depth", "etag", "last_modified")
 
 
+class Lost(NamedTuple):
+    """An answer that a killed run archived and did not come to write of: the row it stands for, if for one, and what
+    it says of its host."""
+
+    output: PartOutput
+    row: FetchedRow | None
+    url: str
+    is_robots: bool
+    status: int
+    retry_after: str | None
+    at_ms: int
+    size: int
+    robots: bytes = b""
+
+
 def load(run: Run, clock_now: float) -> None:
     """Fills a run with everything that is to be done."""
     redirected: list[tuple[str, str, int, int, tuple[str, ...]]] = []
     delays: dict[str, int] = {}
+    lost: list[Lost] = []
     for part_output in run.outputs:
-        redirected += _recover(run, part_output, clock_now, delays)
+        redirected += _recover(run, part_output, delays, lost)
     for part_output in run.outputs:
         _queue_fetchlist(run, part_output)
     _prior_hosts(run, delays)
     _prior_robots(run)
+    for part_output in run.outputs:
+        _own_robots(run, part_output)
+    for answer in lost:
+        _replay(run, answer, clock_now)
+    for part_output in run.outputs:
+        part_output.flush()
     for url, key, score, depth, chain in redirected:
         host = host_of(url)
         run.follow(url, key, host, bucket_of(host), score, depth, chain)
@@ -67,10 +90,10 @@ def _queue_fetchlist(run: Run, part_output: PartOutput) -> None:
 
 
 def _recover(
-    run: Run, part_output: PartOutput, now: float, delays: dict[str, int]
+    run: Run, part_output: PartOutput, delays: dict[str, int], lost: list[Lost]
 ) -> list[tuple[str, str, int, int, tuple[str, ...]]]:
-    """Rows that are there count as done; records behind them become rows. Redirects whose targets are still
-    to come. What a robots.txt among the records asks for goes into `delays`."""
+    """Rows that are there count as done; records behind them go into `lost`. Redirects whose targets are still to come.
+    What a robots.txt among the records asks for goes into `delays`."""
     rows, offsets = part_output.acknowledged()
     sources: dict[str, str] = {}
     redirects: list[tuple[str, str, int, int]] = []
@@ -83,18 +106,19 @@ def _recover(
         if row.redirect_url and row.reason is None and row.outcome in (outcome.PERMANENT, outcome.TEMPORARY):
             redirects.append((row.url_key, row.redirect_url, row.score, row.depth))
     for found in part_output.unacknowledged(offsets):
-        _learn_delay(run, found, delays)
+        answer = _lost(run, part_output, found, delays)
         made = _row_of(run, found)
         if made is None or not run.mark_done(made.url_key):
+            lost += [answer] if answer is not None else []
             continue
         run.counts.recovered += 1
         run.counts.kept += made.outcome == outcome.SUCCESS
-        part_output.add(made, now)
+        assert answer is not None
+        lost.append(answer._replace(row=made))
         if made.hop_from:
             sources[made.url_key] = made.hop_from
         if made.redirect_url and made.reason is None:
             redirects.append((made.url_key, made.redirect_url, made.score, made.depth))
-    part_output.flush()
     ready = []
     for key, url, score, depth in redirects:
         forms = run.forms(url)
@@ -106,17 +130,47 @@ def _recover(
     return ready
 
 
-def _learn_delay(run: Run, found: Recovered, delays: dict[str, int]) -> None:
-    """The Crawl-delay of a robots.txt whose row was not written any more."""
+def _lost(run: Run, part_output: PartOutput, found: Recovered, delays: dict[str, int]) -> Lost | None:
+    """What an answer says of its host; the Crawl-delay of a robots.txt goes into `delays`."""
     response = found.response
-    if response.purpose != "robots" or status_of(response.head) != 200:
-        return
+    status = status_of(response.head)
+    if status is None:
+        return None
     headers = read_headers(response.head)
-    answer = Answer(200, response.head, headers, response.body, None, None, None, 0, None, 0, False, True)
-    rules = RobotsRules.parse(decoded(answer, run.spec.fetcher.robots_max_bytes), run.agent)
-    if rules.crawl_delay_ms is not None:
-        host = host_of(response.url)
-        delays[host] = max(rules.crawl_delay_ms, delays.get(host, 0))
+    is_robots, body = response.purpose == "robots", b""
+    if is_robots and status == 200:
+        answer = Answer(200, response.head, headers, response.body, None, None, None, 0, None, 0, False, True)
+        body = decoded(answer, run.spec.fetcher.robots_max_bytes)
+        rules = RobotsRules.parse(body, run.agent)
+        if rules.crawl_delay_ms is not None:
+            host = host_of(response.url)
+            delays[host] = max(rules.crawl_delay_ms, delays.get(host, 0))
+    return Lost(
+        part_output, None, response.url, is_robots, status, headers.get("retry-after"), response.at_ms,
+        len(response.body), body,
+    )  # fmt: skip
+
+
+def _own_robots(run: Run, part_output: PartOutput) -> None:
+    """What a killed run of this segment was told by robots.txt files is not asked again."""
+    for row in part_output.robots():
+        if row["state"] != "disallow_all" and 0 <= now_ms() - row["seen_at"] < 1000 * run.spec.fetcher.robots_ttl_s:
+            is_open = row["state"] == "allow_all"
+            rules = RobotsRules.allow_all() if is_open else RobotsRules.parse(row["body"] or b"", run.agent)
+            run.origins.set(row["origin"], Origin(rules))
+
+
+def _replay(run: Run, lost: Lost, now: float) -> None:
+    """Counts an answer for its host, once; and adds the row it stands for."""
+    is_known = lost.is_robots and run.origins.get(lost.url.removesuffix("/robots.txt")) is not None
+    if not is_known:
+        host = host_of(lost.url)
+        run.pace.own(host, bucket_of(host), lost.output)
+        run.pace.replay(host, lost.is_robots, lost.status, lost.retry_after, lost.at_ms, lost.size)
+    if lost.is_robots and not is_known:
+        run.origins.recall(lost.url, lost.status, lost.robots, lost.at_ms, lost.output)
+    if lost.row is not None:
+        lost.output.add(lost.row, now)
 
 
 def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
@@ -170,7 +224,8 @@ def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
     recent = (pc.field("seen_at") >= since) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
     recent |= pc.field("event") == "traffic"
     for path in run.spec.hosts_files if hosts else ():
-        rows += pq.read_table(path, columns=[*columns, "seen_at", "event", "reason"], filters=recent).to_pylist()
+        with contextlib.suppress(FileNotFoundError):  # a chunk without its partner, which went meanwhile
+            rows += pq.read_table(path, columns=[*columns, "seen_at", "event", "reason"], filters=recent).to_pylist()
     for row in sorted(rows, key=itemgetter("seen_at")):
         known = past.get(row["host"], HostPast())
         if row["event"] == "traffic":

@@ -1,9 +1,10 @@
 """How do the results of one fetchlist part reach the disk, and what is there already?
 
 `PartOutput` holds everything a part writes: its lock, WARC files, `fetched` and `hosts` chunks. A chunk gets
-its name only after the WARC bytes it points to are durable; from then on its rows are acknowledged. What a
-killed run left is read back first: acknowledged rows, and complete WARC records that no chunk points to,
-which become rows.
+its name only after the WARC bytes it points to are durable; from then on its rows are acknowledged. The chunk of
+`hosts` with what was learned meanwhile has the same number and is written before it: one without its partner does not
+count. What a killed run left is read back first: acknowledged rows, and complete WARC records that no chunk points to,
+which become rows, and are counted for their hosts.
 
 Not here: what a row says (`fetcher.run`).
 """
@@ -122,7 +123,9 @@ class PartOutput:
         warc = segment_path / "warc"
         self._existing = _chunks(self._fetched_folder, part)
         self._sequence = _next(self._existing)
-        self._hosts_sequence = _next(_chunks(self._hosts_folder, part))
+        for path in _chunks(self._hosts_folder, part):
+            if _number(path) >= self._sequence:
+                path.unlink()
         self._warc_folder = warc
         self.archive = Archive(warc, part, next_number(warc, part), warc_max_bytes, about)
         self._rows: list[FetchedRow] = []
@@ -144,6 +147,17 @@ class PartOutput:
                 if name is not None and offset > offsets.get(name, -1):
                     offsets[name] = offset
         return rows, offsets
+
+    def robots(self) -> list[dict[str, Any]]:
+        """Rows of chunks that are complete which say what the robots.txt of an origin said."""
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        columns = ["origin", "state", "reason", "body", "seen_at"]
+        found: list[dict[str, Any]] = []
+        for path in _chunks(self._hosts_folder, self.part):
+            found += pq.read_table(path, columns=columns, filters=pc.field("event") == "robots").to_pylist()
+        return found
 
     def unacknowledged(self, offsets: dict[str, int]) -> Iterable[Recovered]:
         """Complete WARC records that no chunk points to, behind the last one that a chunk does."""
@@ -174,15 +188,16 @@ class PartOutput:
         self.archive.sync()
         self._host_rows.extend(self.before_flush())
         self._since = None
-        if self._rows:
-            rows, self._rows = self._rows, []
-            _write(self._fetched_folder, FETCHED, part_name(self.part, self._sequence), list(zip(*rows, strict=True)))
-            self._sequence += 1
+        if not self._rows and not self._host_rows:
+            return
+        name = part_name(self.part, self._sequence)
         if self._host_rows:
             found, self._host_rows = self._host_rows, []
             columns = [tuple(row.get(name) for row in found) for name in HOSTS.column_names]
-            _write(self._hosts_folder, HOSTS, part_name(self.part, self._hosts_sequence), columns)
-            self._hosts_sequence += 1
+            _write(self._hosts_folder, HOSTS, name, columns)
+        rows, self._rows = self._rows, []
+        _write(self._fetched_folder, FETCHED, name, list(zip(*rows, strict=True)) or [()] * len(FETCHED.columns))
+        self._sequence += 1
 
     def alive(self) -> None:
         """Says to whoever follows, should this process be killed, that it was still at work."""
@@ -214,8 +229,12 @@ def _chunks(folder: Path, part: int) -> list[Path]:
     return sorted(folder.glob(f"{part_name(part)}-?????.parquet")) if folder.is_dir() else []
 
 
+def _number(chunk: Path) -> int:
+    return int(chunk.stem[-5:])
+
+
 def _next(chunks: list[Path]) -> int:
-    return max((int(path.stem[-5:]) for path in chunks), default=-1) + 1
+    return max(map(_number, chunks), default=-1) + 1
 
 
 def _sweep(folder: Path, part: int) -> None:
