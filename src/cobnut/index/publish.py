@@ -22,6 +22,7 @@ import msgspec
 import xxhash
 
 from cobnut.errors import CobnutError, DataError, InputError, MachineError
+from cobnut.index import damage
 from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.manifest import read_manifest
 from cobnut.index.reader import IndexReader
@@ -242,7 +243,11 @@ def _check_readable(draft: Path, held: Generation, doc_count: int) -> None:
     """Opens the copy as a searcher would: an index that cannot be read is never published."""
     manifest = draft / MANIFEST
     manifest.write_bytes((held.path / MANIFEST).read_bytes())
-    reader = IndexReader(draft)
+    try:
+        reader = IndexReader(draft)
+    except DataError as error:  # the copy is what its source is
+        found_fault = damage.fault(held.path)
+        raise found_fault or DataError(error.what, where=str(held.path), remedy=damage.remedy(held.path)) from error
     found = reader.doc_count
     del reader
     manifest.unlink()  # the target's own is written at the end

@@ -117,6 +117,18 @@ def test_what_was_damaged_there_is_copied_again(crawl, target):
     assert len(documents(target)) == 31
 
 
+def test_a_damaged_source_is_named_and_not_the_copy(crawl, target):
+    victim = next(p for p in (crawl / "index/g000001").iterdir() if p.suffix == ".term")
+    data = bytearray(victim.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    victim.write_bytes(data)
+    with pytest.raises(DataError) as caught:
+        publish(crawl, target)
+    assert str(crawl / "index") in caught.value.line()
+    assert str(target) not in caught.value.line()
+    assert "cobnut merge" in caught.value.line()
+
+
 @pytest.mark.parametrize("damage", ["missing", "short"])
 def test_a_published_index_that_lost_something_is_published_anew(crawl, target, damage):
     publish(crawl, target)
