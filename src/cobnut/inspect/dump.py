@@ -126,12 +126,12 @@ def dump(crawl: CrawlFolder, wanted: Dump, out: BinaryIO, scratch: Path) -> int:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, doing: str = "write the dump") -> Iterator[BinaryIO]:
     """A file that appears whole under its name, or not at all; a device or a pipe is written to as it comes."""
     if path.is_dir():
         raise InputError("a folder is in the way", where=str(path), remedy="name a file")
     if path.exists() and not path.is_file():
-        with io_errors(path, "write the dump"), open(path, "wb") as stream:
+        with io_errors(path, doing), open(path, "wb") as stream:
             yield stream
         return
     path = path.resolve()  # what a link leads to is replaced, not the link
@@ -140,7 +140,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         if not maker_lives(left.name):
             remove_tree(left) if left.is_dir() else left.unlink(missing_ok=True)
     try:
-        with io_errors(path, "write the dump"):
+        with io_errors(path, doing):
             with open(temporary, "wb") as file:
                 yield file
                 file.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ import click
 
 from cobnut.errors import InputError
 from cobnut.inspect.show import plain
-from cobnut.storage.files import fsync_folder, io_errors, temporary_name
 from cobnut.storage.layout import GENERATED, SETTINGS_FILE, CrawlFolder
 
 
@@ -80,22 +78,11 @@ def _archives(path: Path) -> Iterator[tuple[Path, str, Callable[[str], bool], bo
 
 
 def _write(output: Path, lines: Iterator[bytes]) -> None:
+    from cobnut.inspect.dump import whole_file
+
     if output.is_dir():
         raise InputError("a folder is in the way", where=str(output), remedy="name a file")
     if not output.absolute().parent.is_dir():
         raise InputError("no such folder", where=str(output.parent), remedy="make it first")
-    if output.exists() and not output.is_file():  # a device or a pipe is not replaced
-        with io_errors(output, "write"), open(output, "wb") as stream:
-            stream.writelines(lines)
-        return
-    output = output.resolve()
-    draft = output.with_name(temporary_name(output.name))
-    try:
-        with io_errors(output, "write"), open(draft, "wb") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, output)
-        fsync_folder(output.absolute().parent)
-    finally:
-        draft.unlink(missing_ok=True)
+    with whole_file(output, "write") as file:
+        file.writelines(lines)

@@ -13,7 +13,7 @@ from cobnut.cli.commands.create import opened_or_made
 from cobnut.cli.options import Opened, json_option, on_crawl, writing
 from cobnut.cli.reports import counted
 from cobnut.inspect.show import plain
-from cobnut.records.catalogue import SEEDS
+from cobnut.records.catalogue import CRAWLDB, SEEDS
 from cobnut.urls.hosts import host_of
 
 if TYPE_CHECKING:
@@ -59,10 +59,18 @@ def command(
 
 def inject_new_hosts(crawl: Opened, seeds: list[str]) -> int:
     """One seed for each host that has none yet, so that its links are in the scope; how many."""
-    from cobnut.crawl import steps
+    import pyarrow.compute as pc
 
-    known = set(crawl.crawl.table(SEEDS).read(["host"]).column("host").to_pylist())
-    wanted = [url for url in seeds if host_of(url) not in known]
+    from cobnut.crawl import steps
+    from cobnut.urls.keys import url_key
+
+    rows = crawl.crawl.table(SEEDS).read(["host", "url_key"])
+    known = set(rows.column("host").to_pylist())
+    # a run that was killed may have written of a seed and not come to its row
+    mine = [key for key in map(url_key, seeds) if key in set(rows.column("url_key").to_pylist())]
+    there = crawl.crawl.table(CRAWLDB).read(["url_key"], filters=pc.field("url_key").isin(mine)) if mine else None
+    lost = set(mine) - set(there.column("url_key").to_pylist() if there is not None else ())
+    wanted = [url for url in seeds if host_of(url) not in known or url_key(url) in lost]
     if wanted:
         steps.inject(crawl.crawl, crawl.settings, wanted)
     return len(wanted)
