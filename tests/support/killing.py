@@ -1,14 +1,14 @@
 """Commands that are ended by SIGKILL at a border, or at any moment, or find the disk full.
 
-A *border* is the moment before a rename or the removal of a folder: where what lies on disk goes from one state to the
-next. Reports and the engine's scratch folders do not count. `Zygote` is a process that has imported everything and
-forks once a command, so that hundreds of them can be killed in a short time. The clock of the commands stands still, so
-that what they make can be compared.
+What a border is: `at_borders.borders`. Processes that a command starts are watched too, and go with it. `Zygote` is a
+process that has imported everything and forks once a command, so that hundreds of them can be killed in a short time.
+The clock of the commands stands still, so that what they make can be compared.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,46 +17,38 @@ from typing import Any, NamedTuple
 
 from crawling import environment
 
-PROGRAM = """
-import json, os, shutil, signal, sys, time
-import duckdb, pyarrow.compute, pyarrow.parquet, tantivy
-import cobnut.engines.local, cobnut.interop.intake, cobnut.stages.fetch, cobnut.stages.index, cobnut.stages.merge
-import cobnut.stages.rank, cobnut.stages.forget, cobnut.storage.backup, cobnut.crawl.steps, cobnut.crawl.cleaning
+HERE = Path(__file__).resolve().parent
+
+IMPORTS = """
+import duckdb, pyarrow.compute, pyarrow.dataset, pyarrow.parquet, tantivy
+import cobnut.engines.local, cobnut.stages.fetch, cobnut.stages.index, cobnut.stages.merge, cobnut.stages.rank
+import cobnut.stages.forget, cobnut.storage.backup, cobnut.crawl.steps, cobnut.crawl.cleaning, cobnut.crawl.mergedb
+import cobnut.crawl.freegen, cobnut.inspect.dump, cobnut.index.publish, cobnut.interop.intake
+import cobnut.interop.nutch_export, cobnut.interop.nutch_import.run, cobnut.interop.warc.export
 from cobnut.cli.main import main
+"""
+"""What commands import, and the function `main` that runs one."""
+
+PROGRAM = """
+import json, os, resource, signal, sys, time
+from borders import watch
 
 answers = os.fdopen(os.dup(1), "w")
 
-def count_borders(at, told):
-    seen = [0]
-    def border():
-        seen[0] += 1
-        told.truncate(0), told.seek(0), told.write(str(seen[0])), told.flush()
-        if seen[0] == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-    def watched(module, name):
-        real = getattr(module, name)
-        def call(path, *arguments, **more):
-            if "/reports/" not in str(path) and "/.tmp-engine-" not in str(path):
-                border()
-            return real(path, *arguments, **more)
-        setattr(module, name, call)
-    for name in ("replace", "rename"):
-        watched(os, name)
-    watched(shutil, "rmtree")
-
 def run(request):
-    import resource
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(request["err"], 2)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
     if request["now_s"]:
         now_s = request["now_s"]
         time.time, time.time_ns = lambda: float(now_s), lambda: now_s * 10**9
-    if request["limit"] < 0:
-        count_borders(request["border"], open(request["told"], "w"))
     if request["limit"] >= 0:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"], request["limit"]))
+    else:
+        borders = (request["border"], request["told"], request["root"], os.getpid())
+        os.environ["WATCHED_BORDERS"] = json.dumps(borders)
+        watch(*borders)
     code = main(request["words"])
     sys.stdout.flush(), sys.stderr.flush()
     os._exit(code)
@@ -105,30 +97,32 @@ class Ran(NamedTuple):
 
 
 class Zygote:
-    """Runs commands in forks of one process. A context manager."""
+    """Runs commands in forks of one process. `folder`: what lies below it counts. A context manager."""
 
-    def __init__(self, folder: Path, now_s: int = 0) -> None:
+    def __init__(self, folder: Path, now_s: int = 0, imports: str = IMPORTS) -> None:
         self.folder, self.now_s = folder, now_s
+        path = os.pathsep.join(filter(None, (str(HERE / "at_borders"), str(HERE), os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment(),
+            [sys.executable, "-c", imports + PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**environment(), "PYTHONPATH": path},
         )  # fmt: skip
 
-    def run(self, *words: Any, border: int = 0, after_s: float | None = None, limit: int = -1) -> Ran:
-        """A command to its end, or to a border (1 is the first), or so long, or with no file larger than `limit`."""
+    def run(self, *words: Any, border: int = 0, after_s: float | None = None, limit: int = -1, later_s: int = 0) -> Ran:
+        """A command to its end, or to a border (1 is the first), or so long, or with no file larger than `limit`;
+        `later_s`: so long after the time at which the clock stands."""
         told = self.folder / "told"
         request = {
             "words": [str(word) for word in words], "border": border, "after_s": after_s, "limit": limit,
-            "told": str(told), "now_s": self.now_s,
+            "told": str(told), "now_s": self.now_s + later_s, "root": str(self.folder.parent),
         }  # fmt: skip
-        told.write_text("")
+        told.write_bytes(b"")
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         assert answer, "the process that forks has ended"
         code, err = json.loads(answer)
-        return Ran(code, int(told.read_text() or 0), err)
+        return Ran(code, told.stat().st_size, err)
 
     def __enter__(self) -> Zygote:
         return self

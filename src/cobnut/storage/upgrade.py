@@ -240,5 +240,6 @@ def finish_renames(crawl: CrawlFolder) -> None:
         with io_errors(parent, "finish an upgrade"):
             _take_place(parent, name)
     for parent in _parents(crawl):
-        for entry in parent.glob(f"{TEMPORARY_PREFIX}{_DRAFT}-*"):
-            remove_tree(entry)
+        for beginning in (_DRAFT, _OLD):
+            for entry in parent.glob(f"{TEMPORARY_PREFIX}{beginning}*"):
+                remove_tree(entry)

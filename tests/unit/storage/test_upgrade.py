@@ -1,18 +1,25 @@
 """Upgrades: nothing where all is current, newer refused, each part published by itself, killed ones go on."""
 
 import json
+import random
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from full_disk import filled, refused, small_disk
+from killing import Zygote
 from small_crawl import small_crawl
 
 from cobnut.cli.main import main
 from cobnut.errors import DataError
 from cobnut.records import catalogue as tables
+from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.upgrade import Step, survey, upgrade
+
+__all__ = ["small_disk"]
 
 NEXT = Path(__file__).resolve().parents[2] / "support/next_version.py"
 
@@ -160,17 +167,60 @@ def test_a_step_that_fails_leaves_its_part_as_it_was(crawl, what):
     assert not list(crawl.path.rglob("half"))
 
 
-@pytest.mark.serial
-def test_killed_before_any_rename_the_next_run_finishes(tmp_path):
-    whole = make(tmp_path / "whole")
-    renames = int(run_next(whole.path).stdout.split()[1])
-    assert renames > 12, "tables, index, and three each for the segment and its index"
-    for kill_at in range(1, renames + 1):
-        crawl = make(tmp_path / f"killed-{kill_at}")
-        before = contents(crawl.path)
-        assert run_next(crawl.path, kill_at).returncode == -signal.SIGKILL
-        done = run_next(crawl.path)
-        assert done.returncode == 0, (kill_at, done.stderr)
-        assert contents(crawl.path) == before, kill_at
-        assert {part.version for part in survey(crawl) if part.version is not None} == {3}, kill_at
-        assert not list(crawl.path.rglob(".*-*")), kill_at
+# ---- killed, or without room
+
+
+@pytest.fixture(scope="module")
+def zygote(tmp_path_factory):
+    """Forks the program of the next version."""
+    with Zygote(tmp_path_factory.mktemp("upgrade"), imports="from next_version import upgraded as main\n") as running:
+        yield running
+
+
+def finished(zygote: Zygote, crawl, before: dict[str, bytes], what: object) -> None:
+    """Another run comes to what an undisturbed one comes to, and leaves nothing behind."""
+    done = zygote.run(crawl.path)
+    assert done.code == 0, (what, done.err)
+    assert contents(crawl.path) == before, what
+    assert {part.version for part in survey(crawl) if part.version is not None} == {3}, what
+    assert not [p for p in crawl.path.rglob(".*-*") if p.name.startswith(LEFT)], what
+
+
+LEFT = (".tmp-", ".upgraded-", ".outdated-")
+
+
+def test_killed_at_any_border_the_next_run_finishes(tmp_path, crawl, zygote):
+    before = contents(crawl.path)
+    undisturbed = Path(shutil.copytree(crawl.path, tmp_path / "undisturbed"))
+    borders = zygote.run(undisturbed).borders
+    assert borders > 12, "tables, index, and three each for the segment and its index"
+    for border in range(1, borders + 1):
+        killed = CrawlFolder(Path(shutil.copytree(crawl.path, tmp_path / f"killed-{border}")))
+        assert zygote.run(killed.path, border=border).code == -signal.SIGKILL
+        finished(zygote, killed, before, border)
+
+
+def test_killed_at_random_moments(tmp_path, crawl, zygote):
+    before, chance = contents(crawl.path), random.Random(3)
+    for _ in range(6):
+        zygote.run(crawl.path, after_s=chance.uniform(0, 0.2))
+    finished(zygote, crawl, before, "random moments")
+
+
+def test_no_file_may_grow(crawl, zygote):
+    before = contents(crawl.path)
+    for limit in (0, 100):
+        assert refused(zygote.run(crawl.path, limit=limit), f"files of {limit} bytes")
+    assert contents(crawl.path) == before
+    finished(zygote, crawl, before, "files may not grow")
+
+
+def test_a_disk_that_is_full(small_disk, zygote):
+    crawl = make(small_disk / "c")
+    before, full = contents(crawl.path), 0
+    for left in (0, 10_000, 30_000):
+        filler = filled(small_disk, left)
+        full += refused(zygote.run(crawl.path), f"{left} bytes left")
+        filler.unlink()
+    assert full
+    finished(zygote, crawl, before, "a full disk")
