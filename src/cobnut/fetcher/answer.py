@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
+
+from cobnut.text.dates import UNREADABLE, mail_s
 
 MAX_HEAD_BYTES = 128 * 1024
 MAX_VALUE_CHARS = 4_096
@@ -103,12 +104,8 @@ def retry_after_s(value: str | None, now_s: float) -> int | None:
     if value.isascii() and value.isdigit():
         return min(int(value[:10]), 366 * 86_400)
     try:
-        at = parsedate_to_datetime(value)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    try:
-        return max(0, min(round(at.timestamp() - now_s), 366 * 86_400))
-    except (ValueError, OverflowError, OSError):
+        return max(0, min(round(mail_s(value) - now_s), 366 * 86_400))
+    except UNREADABLE:
         return None
 
 

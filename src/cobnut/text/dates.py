@@ -7,12 +7,24 @@ from __future__ import annotations
 
 import calendar
 import re
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 _W3C = re.compile(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[Tt ](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
     r"\s*([Zz]|[+-]\d{2}:?\d{2})?)?)?)?"
 )
+
+
+UNREADABLE = (ValueError, TypeError, IndexError, OverflowError, OSError)
+"""What `mail_s` raises for a text that is no date."""
+
+
+def mail_s(text: str) -> float:
+    """A date as mail and HTTP write it, in seconds since 1970 UTC."""
+    found = parsedate_to_datetime(text)
+    # one without a zone would be in that of this machine
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def date_ms(text: str) -> int | None:
@@ -24,8 +36,8 @@ def date_ms(text: str) -> int | None:
     match = _W3C.fullmatch(text.strip())
     if match is None:
         try:
-            return round(parsedate_to_datetime(text).timestamp() * 1000)
-        except (ValueError, TypeError, IndexError, OverflowError, OSError):
+            return round(mail_s(text) * 1000)
+        except UNREADABLE:
             return None
     year, month, day, hour, minute, second = (int(part) if part else None for part in match.groups()[:6])
     month, day, hour, minute, second = month or 1, day or 1, hour or 0, minute or 0, second or 0

@@ -8,9 +8,8 @@ Not here: the states of the crawldb, which have Nutch's codes (`records.outcomes
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
-
 from cobnut.records import outcomes
+from cobnut.text.dates import UNREADABLE, mail_s
 
 SUCCESS, GONE, MOVED, TEMP_MOVED, NOTFOUND = 1, 11, 12, 13, 14
 EXCEPTION, ACCESS_DENIED, ROBOTS_DENIED, REDIR_EXCEEDED, NOTFETCHING, NOTMODIFIED = 16, 17, 18, 19, 20, 21
@@ -91,6 +90,6 @@ def http_time(value: str | None) -> int:
     if not value:
         return 0
     try:
-        return int(parsedate_to_datetime(value).timestamp()) * 1000
-    except (ValueError, TypeError, OverflowError, IndexError):
+        return int(mail_s(value)) * 1000
+    except UNREADABLE:
         return 0

@@ -9,7 +9,8 @@ from __future__ import annotations
 import calendar
 import re
 from datetime import datetime
-from email.utils import parsedate_to_datetime
+
+from cobnut.text.dates import mail_s
 
 _DIGITS = re.compile(r"(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d{1,9})?")
 _W3C = re.compile(
@@ -29,7 +30,7 @@ def parse_date(text: str) -> int | None:
     match = _W3C.fullmatch(text) if not text.isdigit() or len(text) == 4 else _DIGITS.fullmatch(text)
     try:
         if match is None:
-            return _ms(parsedate_to_datetime(text).timestamp())
+            return _ms(mail_s(text))
         given = zip(match.groups()[:6], _LEAST, strict=True)
         year, month, day, hour, minute, second = (int(value) if value else least for value, least in given)
         fraction = match.group(7) or ""
