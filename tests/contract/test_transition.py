@@ -246,3 +246,13 @@ def test_spark_is_the_function_too(spark):
     batch, rule = every_case()[::37], Rules(**UPDATE)
     rows = run_sql(spark, STEP, inputs_for(batch, rule))
     assert rows.sort_by("url_key").to_pylist() == by_function(batch, rule)
+
+
+@pytest.mark.spark
+@settings(max_examples=4, deadline=None)
+@given(batch=st.lists(cases, min_size=60, max_size=90), rule=rules)
+def test_spark_is_the_function_at_the_ends_of_every_range_too(spark, batch, rule):
+    from cobnut.engines.spark import run_sql
+
+    rows = run_sql(spark, STEP, inputs_for(batch, rule, own_pace=True))
+    assert rows.sort_by("url_key").to_pylist() == by_function(batch, rule, own_pace=True)
