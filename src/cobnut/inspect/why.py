@@ -250,7 +250,7 @@ def _crawldb(evidence: Evidence) -> Iterator[str]:
     if host is not None and (host["backoff_s"] or host["failures"]):
         yield titled(
             "Host",
-            f"{plain(evidence.url.host)} failed {host['failures']} times in a row "
+            f"{plain(evidence.url.host)} failed {host['failures']} time{_s(host['failures'])} in a row "
             f"({explained(host['last_error'])}); no request before {moment(host['next_fetch_at'])}",
         )
 
@@ -349,8 +349,9 @@ def _parsed(evidence: Evidence) -> Iterator[str]:
     text = f"{row['parse_status']}" + (f" ({explained(row['reason'])})" if row["reason"] else "")
     if row["title"]:
         text += f": “{plain(row['title'], 100)}”"
-    embeds = f"{row['embed_count']} embeds" if row["embed_count"] else None
-    facts = [f"{row['outlink_count']} links", embeds, row["media_type"], row["charset"], row["language"]]
+    links = f"{row['outlink_count']} link{_s(row['outlink_count'])}"
+    embeds = f"{row['embed_count']} embed{_s(row['embed_count'])}" if row["embed_count"] else None
+    facts = [links, embeds, row["media_type"], row["charset"], row["language"]]
     facts += [word for word in ("noindex", "nofollow", "noarchive", "truncated") if row[word]]
     yield titled("Parsed", f"{text}; {', '.join(plain(str(f)) for f in facts if f)}")
     for flag in row["flags"] or ():
