@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from crawling import cobnut, to_web
 
 from cobnut.testing.fakeweb import Answer, moved
 
@@ -98,7 +99,9 @@ def test_five_hops_are_followed_and_a_sixth_is_not(bench, web):
     assert [row["redirect_key"] for row in chain[:-1]] == [row["url_key"] for row in chain[1:]]
     assert {(row["score"], row["depth"]) for row in chain} == {(1_000_000, 0)}
     last = rows["http://h5.test/six"]
-    assert (last["reason"], last["redirect_url"]) == ("redirect_limit", "http://h6.test/six")
+    assert (last["reason"], last["redirect_url"], last["redirect_key"]) == (
+        "redirect_limit", "http://h6.test/six", None,
+    )  # fmt: skip
     assert "http://h6.test/six" not in rows
 
 
@@ -119,6 +122,24 @@ def test_a_page_that_wants_a_cookie_back_is_a_loop(bench, web):
     assert len(web.requests("a.test", "/page")) == 1
     assert rows["http://a.test/n?5"]["reason"] == "redirect_limit"  # each has a URL of its own: the limit ends it
     assert "http://a.test/n?6" not in rows
+
+
+def test_a_crawl_of_endless_redirects_ends(tmp_path, web):
+    """The limit holds for the whole run: no later round goes on where one stopped."""
+
+    def counted(request):
+        return moved(f"/n?{int(request.target.partition('?')[2] or 0) + 1}", 302)
+
+    web.site("a.test", {"/": "<a href=/n>n</a>", "/n": counted})
+    told = cobnut("crawl", tmp_path / "crawl", "http://a.test/", *to_web(web.port)).stdout
+    assert "URLs known: 7 (redirect_temp 6, fetched 1)" in told
+    assert [entry.target for entry in web.requests("a.test")] == [
+        "/robots.txt", "/", "/n", *(f"/n?{n}" for n in range(1, 6)),
+    ]  # fmt: skip
+    why = cobnut("why", tmp_path / "crawl", "http://a.test/n").stdout
+    assert (
+        "→ http://a.test/n?5 (redirect_temp, redirect_limit: More redirects in a row than fetcher.max_redirects)" in why
+    )
 
 
 def test_robots_of_each_hop_is_asked_and_obeyed(bench, web):

@@ -242,7 +242,7 @@ DOCS: dict[str, str] = {
     "fetcher.timeout_s": "Longest time for one answer.",
     "fetcher.low_speed_bytes_s": "An answer slower than this over `low_speed_time_s` is ended.",
     "fetcher.low_speed_time_s": "See `low_speed_bytes_s`.",
-    "fetcher.max_redirects": "Redirects followed in a row.",
+    "fetcher.max_redirects": "Redirects followed in a row; a longer chain ends there.",
     "fetcher.html_max_bytes": "Bytes of an HTML page that are kept, decoded; the rest is cut and marked.",
     "fetcher.other_max_bytes": "The same for other documents.",
     "fetcher.robots_max_bytes": "Bytes of robots.txt that are read.",

@@ -25,7 +25,8 @@ class Target(NamedTuple):
 class Refused(NamedTuple):
     """A redirect that is not followed, with the reason and its target as far as it can be told.
 
-    A target that a filter refuses has no key: nothing is to enter the crawl database for it.
+    A target that a filter refuses, or that lies beyond the limit, has no key: nothing is to enter the crawl database
+    for it. Each round would go on from there, and a server that redirects for ever would keep a crawl going for ever.
     """
 
     reason: str
@@ -48,5 +49,5 @@ def next_hop(
     if rule is not None:
         return Refused(f"redirect_filtered:{rule}", target)
     if len(chain) >= max_hops:
-        return Refused("redirect_limit", target, made.key)
+        return Refused("redirect_limit", target)
     return Target(target, made.key, made.host, made.bucket)

@@ -62,7 +62,7 @@ REASONS: dict[str, str] = {
     "bad_encoding": "The Content-Encoding does not decode.",
     "empty": "The body is empty.",
     "redirect_loop": "A redirect that leads back to where it came from.",
-    "redirect_limit": "More than five redirects in a row.",
+    "redirect_limit": "More redirects in a row than fetcher.max_redirects.",
     "redirect_bad": "A redirect without a usable target.",
     "redirect_filtered": "A redirect to a URL that a filter refuses.",
     "refresh": "The page sends on to another at once, by a meta tag or a header.",
