@@ -163,6 +163,12 @@ def test_each_way_to_go_ends_in_its_state_and_out_of_the_index(
         got = End(row["status"], row["reason"], url in shown, end.told if end.told in why else why)
         assert got == end, f"{name}: {got}"
     assert shown - {HOME + name for name in AFTER} == {HOME, HOME + "list", HOME + "new-place", HOME + "refreshed"}
+    # when that was stays known when its segment is removed
+    for segment in (crawl / "segments").iterdir():
+        shutil.rmtree(segment)
+    for name in ("gone410", "denied", "noindex", "unreadable"):
+        year = time.strftime("%Y-")
+        assert f", as the visit of {year}" in cobnut("why", crawl, HOME + name).stdout, name
 
 
 def test_what_comes_back_is_shown_again(web: FakeWeb, crawl: Path, rules: tuple[str, str]) -> None:

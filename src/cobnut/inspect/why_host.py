@@ -9,13 +9,12 @@ Not here: gathering the evidence (`inspect.host`), the story of one URL (`inspec
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cobnut.config.durations import show_duration
 from cobnut.inspect.host import HostEvidence
-from cobnut.inspect.show import iso_time, plain, reason_text, score_text
+from cobnut.inspect.show import plain, score_text
+from cobnut.inspect.story import explained, moment, titled
 
-_WIDTH = 13
 _MOST = 8
 _STATES = {"allow_all": "allows all", "disallow_all": "nothing is fetched from there for now", "rules": "has rules"}
 
@@ -38,15 +37,19 @@ def host_story(evidence: HostEvidence) -> Iterator[str]:
 def host_verdict(evidence: HostEvidence) -> str:
     """How the host stands, in one sentence."""
     if evidence.forgotten is not None:
-        return f"This crawl was told to forget it, since {_time(evidence.forgotten['forgotten_at'])}."
+        return f"This crawl was told to forget it, since {moment(evidence.forgotten['forgotten_at'])}."
     if not evidence.is_known:
         if evidence.refused_by:
             return f"Nothing is known of it, and the filter `{evidence.refused_by}` would keep it out."
         return "Nothing is known of it: no seed and no link has named it."
     rest, row = evidence.politeness.rests_until, evidence.row
-    failed = f"{row['failures']} failures in a row ({_reason(row['last_error'])})" if row and row["failures"] else ""
+    failed = (
+        f"{row['failures']} failures in a row ({explained(row['last_error']) or 'no reason recorded'})"
+        if row and row["failures"]
+        else ""
+    )
     if rest is not None:
-        return f"It is left alone until {_time(rest)}{' after ' if failed else ''}{failed}; {_due(evidence)}."
+        return f"It is left alone until {moment(rest)}{' after ' if failed else ''}{failed}; {_due(evidence)}."
     if row is None:
         return f"It was never asked; {_due(evidence)}."
     if failed:
@@ -58,38 +61,40 @@ def _due(evidence: HostEvidence) -> str:
     if evidence.due_now:
         return f"{evidence.due_now:,} of its {evidence.pages:,} pages are due now"
     if evidence.next_due_at is not None:
-        return f"none of its {evidence.pages:,} pages is due before {_time(evidence.next_due_at)}"
+        return f"none of its {evidence.pages:,} pages is due before {moment(evidence.next_due_at)}"
     return "no page of it is in the crawldb"
 
 
 def _own(evidence: HostEvidence) -> Iterator[str]:
     if evidence.refused_by is not None:
-        yield _line("Filters", f"its home page is refused by `{evidence.refused_by}` as the settings are now")
+        yield titled("Filters", f"its home page is refused by `{evidence.refused_by}` as the settings are now")
     if evidence.seed_count:
-        yield _line("Seeds", _several(evidence.seeds, evidence.seed_count))
+        yield titled("Seeds", _several(evidence.seeds, evidence.seed_count))
     if evidence.host_rank is not None:
-        yield _line("Rank", f"{score_text(evidence.host_rank)} (mean is 1)")
+        yield titled("Rank", f"{score_text(evidence.host_rank)} (mean is 1)")
 
 
 def _pages(evidence: HostEvidence) -> Iterator[str]:
     if not evidence.pages:
-        yield _line("Crawldb", "no page of it")
+        yield titled("Crawldb", "no page of it")
         return
-    yield _line("Crawldb", f"{evidence.pages:,} pages: {_counts(evidence.by_status)}")
+    yield titled("Crawldb", f"{evidence.pages:,} pages: {_counts(evidence.by_status)}")
     for reason, count in list(evidence.by_reason.items())[:_MOST]:
-        yield _line("", f"{count:,} {_reason(reason)}")
+        yield titled("", f"{count:,} {explained(reason)}")
     if evidence.by_http_status:
-        yield _line("", f"last answers by status: {_counts(evidence.by_http_status)}")
+        yield titled("", f"last answers by status: {_counts(evidence.by_http_status)}")
     due = f"{evidence.due_now:,} now" if evidence.due_now else "none now"
-    yield _line("Due", due + (f", the next {_time(evidence.next_due_at)}" if evidence.next_due_at is not None else ""))
+    yield titled(
+        "Due", due + (f", the next {moment(evidence.next_due_at)}" if evidence.next_due_at is not None else "")
+    )
     for segment, count in evidence.waiting.items():
-        yield _line("", f"{count:,} in the fetchlist of segment {segment}, which is not applied")
+        yield titled("", f"{count:,} in the fetchlist of segment {segment}, which is not applied")
 
 
 def _answers(evidence: HostEvidence) -> Iterator[str]:
     row = evidence.row
     if row is None:
-        yield _line("Requests", "none that the hostdb knows of")
+        yield titled("Requests", "none that the hostdb knows of")
         return
     asked, text = row["request_count"], f"{row['request_count']:,}, {row['error_count']:,} of them failed"
     if row["dns_error_count"]:
@@ -98,33 +103,33 @@ def _answers(evidence: HostEvidence) -> Iterator[str]:
     if asked:
         text += f", {row['elapsed_ms'] // asked:,} ms an answer"
         text += f" ({row['recent_ms']:,} ms of late)" if row.get("recent_ms") is not None else ""
-    yield _line("Requests", text)
-    yield _line("", f"counted until {_time(row['updated_at'])}")
+    yield titled("Requests", text)
+    yield titled("", f"counted until {moment(row['updated_at'])}")
     if row.get("last_success_at") is not None:
-        yield _line("", f"last answered well {_time(row['last_success_at'])}")
+        yield titled("", f"last answered well {moment(row['last_success_at'])}")
     if row["last_error"]:
-        at = f"{_time(row['last_error_at'])}: " if row.get("last_error_at") is not None else ""
-        yield _line("Last failure", f"{at}{_reason(row['last_error'])}")
+        at = f"{moment(row['last_error_at'])}: " if row.get("last_error_at") is not None else ""
+        yield titled("Last failure", f"{at}{explained(row['last_error'])}")
     if row["failures"] or row["backoff_s"]:
-        yield _line("", f"{row['failures']:,} failures in a row, back-off {show_duration(row['backoff_s'])}")
+        yield titled("", f"{row['failures']:,} failures in a row, back-off {show_duration(row['backoff_s'])}")
     if row.get("retry_after_at") is not None:
-        yield _line("Retry-After", f"it asked to be left alone until {_time(row['retry_after_at'])}")
+        yield titled("Retry-After", f"it asked to be left alone until {moment(row['retry_after_at'])}")
 
 
 def _robots(evidence: HostEvidence) -> Iterator[str]:
     if not evidence.robots:
-        yield _line("robots.txt", "not fetched yet")
+        yield titled("robots.txt", "not fetched yet")
     for index, row in enumerate(evidence.robots[:_MOST]):
         says = {
             "allow_all": "allows all",
             "disallow_all": "nothing is fetched from there for now",
             "rules": "has rules",
         }
-        text = f"{plain(row['origin'])} {says.get(row['state'], plain(row['state']))}; read {_time(row['fetched_at'])}"
+        text = f"{plain(row['origin'])} {says.get(row['state'], plain(row['state']))}; read {moment(row['fetched_at'])}"
         text += f", HTTP {row['http_status']}" if row["http_status"] is not None else ""
-        text += f", {_reason(row['reason'])}" if row["reason"] else ""
+        text += f", {explained(row['reason'])}" if row["reason"] else ""
         text += f", {len(row['sitemaps'])} sitemaps" if row["sitemaps"] else ""
-        yield _line("" if index else "robots.txt", text)
+        yield titled("" if index else "robots.txt", text)
 
 
 def _politeness(evidence: HostEvidence) -> Iterator[str]:
@@ -135,35 +140,35 @@ def _politeness(evidence: HostEvidence) -> Iterator[str]:
         "default": "by default; none where it is this machine",
     }[polite.delay_from]  # fmt: skip
     many = f"{polite.connections} connection{'' if polite.connections == 1 else 's'} at once"
-    yield _line("Politeness", f"{polite.delay_s:g} s between two requests ({source}), {many}")
+    yield titled("Politeness", f"{polite.delay_s:g} s between two requests ({source}), {many}")
     if polite.rests_until is not None:
-        yield _line("", f"no request before {_time(polite.rests_until)}")
+        yield titled("", f"no request before {moment(polite.rests_until)}")
     if polite.interval is not None:
         given = {k: v for k, v in polite.interval.items() if k != "host" and v is not None}
-        yield _line("Schedule", ", ".join(f"{name} {value}" for name, value in given.items()) + " (db.host_schedules)")
+        yield titled("Schedule", ", ".join(f"{name} {value}" for name, value in given.items()) + " (db.host_schedules)")
 
 
 def _redirects(evidence: HostEvidence) -> Iterator[str]:
     if evidence.redirects:
         targets = ", ".join(f"{plain(h, 80)} {n:,}" for h, n in evidence.redirects_to.items())
-        yield _line("Redirects", f"{evidence.redirects:,} pages, to {targets}")
+        yield titled("Redirects", f"{evidence.redirects:,} pages, to {targets}")
 
 
 def _errors(evidence: HostEvidence) -> Iterator[str]:
     for index, row in enumerate(evidence.last_errors):
-        next_at = f"; due {_time(row['due_at'])}"
+        why = explained(row["reason"]) or "no reason recorded"
         text = (
-            f"{_time(row['checked_at'])} {plain(row['url'], 200)}: {row['status']}, {_reason(row['reason'])}{next_at}"
+            f"{moment(row['checked_at'])} {plain(row['url'], 200)}: {row['status']}, {why}; due {moment(row['due_at'])}"
         )
-        yield _line("" if index else "Last errors", text)
+        yield titled("" if index else "Last errors", text)
 
 
 def _rounds(evidence: HostEvidence) -> Iterator[str]:
     for index, row in enumerate(evidence.rounds):
         text = f"segment {row['segment']}: {row['request_count']:,} requests, {row['error_count']:,} failed"
-        text += f", {row['body_bytes']:,} bytes, until {_time(row['seen_at'])}"
-        text += f"; last failure {_reason(row['reason'])}" if row.get("reason") else ""
-        yield _line("" if index else "Rounds", text)
+        text += f", {row['body_bytes']:,} bytes, until {moment(row['seen_at'])}"
+        text += f"; last failure {explained(row['reason'])}" if row.get("reason") else ""
+        yield titled("" if index else "Rounds", text)
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -173,16 +178,3 @@ def _counts(counts: Mapping[str, int]) -> str:
 def _several(texts: list[str], count: int) -> str:
     shown = ", ".join(plain(text, 120) for text in texts[:_MOST])
     return shown if count <= _MOST else f"{shown} and {count - _MOST:,} more"
-
-
-def _reason(reason: str | None) -> str:
-    sentence = reason_text(reason)
-    return f"{plain(reason or '')}: {sentence.rstrip('.')}" if sentence else plain(reason or "no reason recorded")
-
-
-def _time(ms: Any) -> str:
-    return iso_time(ms if isinstance(ms, int) else None) or "never"
-
-
-def _line(title: str, text: str) -> str:
-    return f"  {title:<{_WIDTH}} {text}"
