@@ -9,12 +9,9 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
 from crawling import cobnut, command, environment, indexed_urls, to_web
 
 from cobnut.testing.fakeweb import FakeWeb, SynthWeb
-
-pytestmark = pytest.mark.serial
 
 KILLS = 10
 
@@ -23,11 +20,11 @@ def test_killed_ten_times_at_random_moments(tmp_path: Path) -> None:
     """SIGKILL of the whole process at random moments; then one run to the end: the same set of indexed pages."""
     seed = int(os.environ.get("COBNUT_KILL_SEED", "0")) or random.randrange(1, 10**9)
     chance = random.Random(seed)
-    with FakeWeb(synth=SynthWeb(hosts=6, pages=600, quirks=0, delay=0)) as web:
+    with FakeWeb(synth=SynthWeb(hosts=6, pages=300, quirks=0, delay=0)) as web:
         plain, killed = tmp_path / "plain", tmp_path / "killed"
         # no page limit; short rounds, so that kills fall into every step
         words = ("http://s0.synth.test/", "--scope", "web", "--max-pages", "0", *to_web(web.port))
-        rounds = ("-s", "crawl.round_pages=60")
+        rounds = ("-s", "crawl.round_pages=30")
         started = time.monotonic()
         cobnut("crawl", plain, *words, *rounds)
         undisturbed_s = time.monotonic() - started

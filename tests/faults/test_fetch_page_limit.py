@@ -9,8 +9,6 @@ import pytest
 from cobnut.fetcher.pool import FetchPool
 from cobnut.testing.fakeweb import Answer, moved
 
-pytestmark = pytest.mark.serial
-
 
 def urls_on(hosts, count):
     return [f"http://{host}.test/{n}" for n in range(count) for host in hosts]

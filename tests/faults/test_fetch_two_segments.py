@@ -17,8 +17,6 @@ from cobnut.testing.fakeweb import Answer
 
 SLOW = Answer(200, "page", delay_s=0.3)
 
-pytestmark = pytest.mark.serial
-
 
 def start(bench, segment, *more):
     words = ("fetch", bench.crawl.path, segment.name, "--resolve", f"*:127.0.0.1:{bench.web.port}", *AGENT, *more)

@@ -18,8 +18,6 @@ from cobnut.storage.files import TEMPORARY_PREFIX
 from cobnut.storage.generations import GenerationStore
 from cobnut.storage.tables import checksum
 
-pytestmark = pytest.mark.serial
-
 PUBLISHER = """
 import pathlib, sys
 from cobnut.index.publish import publish_index

@@ -20,8 +20,6 @@ from cobnut.testing.clock import VirtualClock
 from cobnut.testing.relations import difference, multiset
 from cobnut.testing.tables import START_MS, link, new_crawl, page, write_segment
 
-pytestmark = pytest.mark.serial
-
 WRITER = """
 import pathlib, sys
 from cobnut.records.catalogue import CRAWLDB
