@@ -65,7 +65,7 @@ def test_pages_that_send_on_are_redirects(tmp_path: Path) -> None:
         hits = json.loads(cobnut("search", folder, f'"words for {source}"', "--json").stdout)["hits"]
         assert (HOME + page) in {hit["url"] for hit in hits}, page
     why = cobnut("why", folder, HOME + "chain").stdout
-    assert "it redirects to http://a.test/link2" in why
+    assert "it redirects to http://a.test/end, which stands in the index for it" in why
     on, to = "The page sends on to another at once, by a meta tag or a header", "  " + " " * 14
     assert (
         "  Leads to      http://a.test/link2 (redirect_temp)\n"

@@ -96,6 +96,20 @@ def test_rows_and_records_are_those_of_the_fetcher(crawl: CrawlFolder) -> None:
     assert report.seeds == ["http://a.test/"]
 
 
+def test_refusals_say_whom_they_let_in(crawl: CrawlFolder) -> None:
+    """A WARC file of another crawler's tells of challenges and logins as our own fetches do."""
+    challenge = b"<title>Just a moment...</title><script>window._cf_chl_opt={}</script>"
+    taken_in(
+        crawl, Document("http://a.test/c", NOW - DAY, 403, HTML, challenge),
+        Document("http://a.test/l", NOW - DAY, 401, (*HTML, ("WWW-Authenticate", "Basic realm=x"))),
+        Document("http://a.test/n", NOW - DAY, 403, HTML, b"no"), page("http://a.test/p", body=challenge),
+    )  # fmt: skip
+    (segment,) = crawl.segments()
+    assert {r["url"][-1]: r["flags"] for r in rows(segment, tables.FETCHED)} == {
+        "c": ["bot_challenge"], "l": ["login_wall"], "n": None, "p": None,
+    }  # fmt: skip
+
+
 def test_the_newest_answer_wins_and_the_rest_is_counted(crawl: CrawlFolder) -> None:
     report = taken_in(
         crawl,
