@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -278,6 +279,20 @@ def test_a_full_disk_is_the_machines_fault_and_loses_nothing(crawl: CrawlFolder)
     segment.folder(LINKS).unlink()
     assert run_parse(crawl, segment, settings()).complete
     assert len(rows(segment)[0]) == 20
+
+
+def test_a_worker_that_cannot_begin_says_why_in_one_line(crawl: CrawlFolder, capfd: pytest.CaptureFixture[str]) -> None:
+    """No room for what is unpacked into temporary files, before the first page."""
+    segment = make_segment(crawl, site(3))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+    try:
+        with pytest.raises(MachineError, match=r"the language model cannot be unpacked .*; make room there"):
+            run_parse(crawl, segment, settings())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "Traceback" not in capfd.readouterr().err
+    assert run_parse(crawl, segment, settings()).complete
 
 
 def test_hostile_pages_cost_little(crawl: CrawlFolder) -> None:

@@ -56,7 +56,7 @@ class BatchDone(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class BatchFailed(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A batch whose parts could not be written: the machine's fault, as `MachineError` has it."""
+    """A batch that could not be begun, or not be written: the machine's fault, as `MachineError` has it."""
 
     what: str
     where: str | None

@@ -60,13 +60,18 @@ def serve(requests: BinaryIO, answers: BinaryIO, place: mmap.mmap, parent: int) 
     if first is None:
         return
     settings = msgspec.msgpack.decode(first, type=WorkerStart).settings
-    worker = Worker(settings, place)
+    worker: Worker | None = None
+    answer: Answer
+    try:
+        worker = Worker(settings, place)
+    except CobnutError as error:  # it cannot begin: whoever asks it hears why
+        answer = BatchFailed(error.what, error.where, error.remedy)
     _limit_memory(settings.parser.memory_mib)
     while (message := read_message(requests)) is not None:
         batch = msgspec.msgpack.decode(message, type=Batch)
-        answer: Answer
         try:
-            answer = worker.run(batch)
+            if worker is not None:
+                answer = worker.run(batch)
         except CobnutError as error:
             answer = BatchFailed(error.what, error.where, error.remedy)
         if os.getppid() != parent:

@@ -7,9 +7,11 @@ is likely enough: a wrong language costs more (stemmed wrongly, left out by `lan
 from __future__ import annotations
 
 import re
+import tempfile
 from functools import cache
 from typing import Any
 
+from cobnut.errors import MachineError
 from cobnut.text.cjk import has_cjk
 
 MAX_CHARS = 1_000
@@ -31,7 +33,14 @@ def _identifier() -> Any:
     # half a second of CPU: once per process, when first asked
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    try:
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    except OSError as error:  # it is unpacked into the folder for temporary files
+        raise MachineError(
+            f"the language model cannot be unpacked ({error.strerror or error})",
+            where=tempfile.tempdir,
+            remedy="make room there, or name another folder in TMPDIR",
+        ) from error
 
 
 def detect(text: str) -> str | None:
