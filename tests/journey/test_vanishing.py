@@ -348,3 +348,16 @@ def test_refusals_that_are_a_challenge_or_want_a_login_are_told(tmp_path: Path) 
     assert {row["url"]: row["flags"] for row in fetched(folder) if row["flags"]} == {
         HOME + "check": ["bot_challenge"], busy: ["bot_challenge"], HOME + "in": ["login_wall"],
     }  # fmt: skip
+
+
+def test_links_that_do_not_enter_are_counted_over_all_rounds(tmp_path: Path) -> None:
+    links = {"/": ("a", "x.png"), "/a": ("y.png", "z.png", "b"), "/b": ("w.png",)}
+    folder, rule = tmp_path / "crawl", tmp_path / "rules.txt"
+    rule.write_text("- suffix /b\n+ all\n")
+    with FakeWeb().site("a.test", {path: page(path[1:] or "home", to) for path, to in links.items()}) as web:
+        told = cobnut("crawl", folder, HOME, *to_web(web.port)).stdout
+        assert "Links that did not enter, counted round by round:\n          4  filtered_by:suffix: " in told
+        filters = f'urls.filters=["scheme", "rules:{rule}", "suffix", "scope"]'
+        told = again(folder, web, "-s", filters)
+    held = told.partition("Known, and held back:\n")[2].splitlines()[0]
+    assert held.split()[:2] == ["1", "filtered_by:rules:rules.txt:"]

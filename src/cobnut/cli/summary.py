@@ -34,7 +34,7 @@ def summary_lines(summary: Summary, crawl_dir: str, robots_causes: Mapping[str, 
         yield f"URLs known: {sum(summary.crawldb.values()):,} ({counted(summary.crawldb, by_size=True)})"
     causes = {"robots_unreachable": counted(robots_causes, by_size=True)} if robots_causes else {}
     yield from _reasons("Not fetched, or not as a page", summary.reasons, causes)
-    yield from _reasons("Links that did not enter", summary.left_out)
+    yield from _reasons("Links that did not enter, counted round by round", summary.left_out)
     yield from _reasons("Known, and held back", summary.held)
     yield from _told("Fetched, and no page to be read", summary.flags, FLAGS)
     yield from _told("Refused, and not to everybody", summary.refusals, FLAGS)

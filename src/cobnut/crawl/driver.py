@@ -45,7 +45,7 @@ class Summary(msgspec.Struct):
     ended: str = "done"  # done, max_pages, max_time, fruitless, interrupted
     crawldb: dict[str, int] = {}  # URLs by status
     reasons: dict[str, int] = {}  # URLs by reason, as the crawldb says
-    left_out: dict[str, int] = {}  # URLs that did not enter, by rule
+    left_out: dict[str, int] = {}  # URLs that did not enter, by rule; in each round that links to one it counts
     held: dict[str, int] = {}  # URLs that wait although nothing more is fetched now, by reason
     duplicates: dict[str, int] = {}
     flags: dict[str, int] = {}  # pages of this run that are no pages to be read, by what they are
@@ -188,7 +188,7 @@ class _Run:
                 if self.wait_for_host(report):
                     continue
                 self.summary.next_due_at = report.details.get("next_due_at")
-                self.summary.held = {n: c for n, c in report.left_out.items() if n in HELD and c}
+                self.summary.held |= {n: c for n, c in report.left_out.items() if n in HELD and c}
                 return
             self.queue = report.counts["selected"]
             answered = self.one_segment(segment)
@@ -294,10 +294,11 @@ class _Run:
             self.summary.flags = _sum(self.summary.flags, report.details["flags"])
         if report.stage == "fetch":
             self.summary.refusals = _sum(self.summary.refusals, report.details["flags"])
-        if report.stage in ("updatedb", "generate"):
-            for name, count in report.left_out.items():
-                if name.startswith("filtered_by:"):
-                    self.summary.left_out[name] = max(self.summary.left_out.get(name, 0), count)
+        refused = {name: count for name, count in report.left_out.items() if name.startswith("filtered_by:")}
+        if report.stage == "updatedb":
+            self.summary.left_out = _sum(self.summary.left_out, refused)
+        if report.stage == "generate":  # known pages, the same ones in every round
+            self.summary.held = refused
         return report
 
     def show(self, doing: str) -> None:
