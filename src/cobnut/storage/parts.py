@@ -9,8 +9,10 @@ Not here: what a seal is (`storage.seals`).
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COMPRESSION = "zstd"
-LEVEL = 3
+LEVEL = {"segment": 3, "crawl": 1}
+"""Texts and headers are worth the effort. The crawl's tables, keys in order and words that repeat, are no smaller for
+it, and are written at every round."""
 ROW_GROUP_ROWS = 65_536
 
 
@@ -48,8 +52,9 @@ class ParquetFile:
         with io_errors(path, "write"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._writer: Any = pq.ParquetWriter(
-                path, table.schema(), compression=COMPRESSION, compression_level=LEVEL, write_statistics=True
-            )
+                path, table.schema(), compression=COMPRESSION, compression_level=LEVEL[table.scope],
+                write_statistics=True, use_dictionary=_with_dictionary(table),
+            )  # fmt: skip
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Adds rows whose columns are those of the table, in order."""
@@ -80,6 +85,18 @@ class ParquetFile:
         """Closes without making anything durable."""
         with contextlib.suppress(OSError):
             self._writer.close()
+
+
+@cache
+def _with_dictionary(table: Table) -> list[str]:
+    """The columns worth a dictionary: one of keys that come once each costs time and adds to the size."""
+    import pyarrow.parquet as pq
+
+    once = table.key if table.scope == "crawl" or len(table.key) == 1 else ()
+    nothing = io.BytesIO()
+    pq.write_table(table.schema().empty_table(), nothing)
+    schema = pq.read_metadata(nothing).schema  # which has the names of what lies within lists and maps
+    return [path for n in range(len(schema)) if (path := schema.column(n).path) not in once]
 
 
 class PartWriter:
