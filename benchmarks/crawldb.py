@@ -6,7 +6,8 @@ seconds and the peak memory of that process.
 
     scripts/bench crawldb                                   2.5 million rows, 5 million links
     scripts/bench crawldb --rows 250000 --links 500000
-    scripts/bench crawldb --hosts-share 0.01                a round that touches one per cent of the hosts
+    scripts/bench crawldb --hosts-share 0.01                a round that touches one per cent of the hosts, and what
+                                                            it costs to write the tables whole instead
     scripts/bench crawldb --only updatedb generate
 """
 
@@ -28,7 +29,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cobnut.config.sections import CrawlSettings, Settings
+from cobnut.config.sections import CrawlSettings, Settings, StorageSettings
+from cobnut.crawl.linkage import limits_of
 from cobnut.engines.session import BATCH_ROWS
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Table
@@ -42,6 +44,8 @@ from cobnut.urls.hosts import bucket_of
 FIRST, SECOND = "20260101000000", "20260102000000"
 STAGES = ("stats", "lookup", "why", "generate", "updatedb", "invertlinks", "dedup", "inject")
 CHUNK = 1 << 20
+LAYERED = ("updatedb", "invertlinks")
+"""Stages that write what a round changes; a whole table only where there is none yet."""
 LOOK_UPS = 100
 
 
@@ -85,12 +89,16 @@ def rows_of(table: Table, columns: dict[str, Any], count: int) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=table.schema())
 
 
-def settings_of() -> Settings:
-    return Settings(crawl=CrawlSettings(scope="web"))
+def settings_of(whole: bool = False) -> Settings:
+    storage = StorageSettings(delta_share=0.0) if whole else StorageSettings()
+    return Settings(crawl=CrawlSettings(scope="web"), storage=storage)
 
 
 def make(folder: Path, rows: int, links: int, share: float, settings: Settings) -> None:
-    """A crawl with that many rows known, a third of them fetched, and a segment of `share` of the hosts not applied."""
+    """A crawl with that many rows known, a third of them fetched, and a segment of `share` of the hosts not applied.
+
+    Where that is not all of them, the crawl is no young one: its linkdb holds as many links already.
+    """
     crawl = CrawlFolder.create(folder, "")
     web = Pages(rows)
     rng = np.random.default_rng(2)
@@ -130,10 +138,36 @@ def make(folder: Path, rows: int, links: int, share: float, settings: Settings) 
                 mine = data.filter(pc.and_(pc.greater_equal(data["bucket"], low), pc.less(data["bucket"], high)))
                 draft.write_partition(partition, mine.sort_by("url_key").to_batches(BATCH_ROWS))  # as the engine does
             draft.publish("bench", applied=[{"segment": FIRST, "digest": ""}])
+    if share < 1:
+        write_linkdb(crawl, web, links, settings, rng)
     asked = np.flatnonzero(rng.random(web.hosts)[web.host_of] < share) if share < 1 else numbers
     asked = asked[: max(len(asked) // 10, 1)] if share >= 1 else asked
     many = links if share >= 1 else max(int(links * share), 1)
     write_segment(crawl, SECOND, web, asked, many, rng)
+
+
+def write_linkdb(crawl: CrawlFolder, web: Pages, links: int, settings: Settings, rng: np.random.Generator) -> None:
+    """Links from the pages that were fetched to pages anywhere, no two of them between the same two pages."""
+    source = rng.integers(0, web.rows // 3, links) * 3
+    target = np.minimum((rng.random(links) ** 2 * web.rows).astype(np.int64), web.rows - 1)
+    source, target = np.divmod(np.unique(source * web.rows + target), web.rows)
+    by_bucket = np.argsort(web.buckets.to_numpy()[web.host_of[target]], kind="stable")
+    bucket = web.buckets.to_numpy()[web.host_of[target]][by_bucket]
+    partitions = partitions_for(links, settings.storage.partition_rows)
+    with crawl.table(tables.LINKDB).begin(partitions) as draft:
+        for partition in range(partitions):
+            low, high = np.searchsorted(bucket, partition_range(partition, partitions))
+            mine = by_bucket[low:high]
+            to, by = web.columns(target[mine], "to_"), web.columns(source[mine], "from_")
+            words = pc.binary_join_element_wise(
+                "words of link", pc.cast(pa.array(target[mine] % 1000), pa.string()), " "
+            )
+            columns = {**to, **by, "anchor": words, "kind": "link", "from_score": MICRO, "segment": FIRST}
+            made = rows_of(tables.LINKDB, columns, len(mine))
+            ordered = made.sort_by([(name, "ascending") for name in tables.LINKDB.key])
+            draft.write_partition(partition, ordered.to_batches(BATCH_ROWS))
+        limits = limits_of(settings, settings.linkdb.ignore_internal)
+        draft.publish("bench", applied=[{"segment": FIRST}], limits=limits)
 
 
 def write_segment(
@@ -187,11 +221,11 @@ def write_segment(
     segment.set_state(PARSED)
 
 
-def run_stage(name: str, folder: Path, rows: int) -> dict[str, Any]:
+def run_stage(name: str, folder: Path, rows: int, whole: bool = False) -> dict[str, Any]:
     """Runs one stage in this process and says what it did."""
     from cobnut.crawl import dedup, generate, inject, linkage, updatedb
 
-    crawl, settings, clock = CrawlFolder.open(folder), settings_of(), VirtualClock(START_MS + 2 * DAY_MS)
+    crawl, settings, clock = CrawlFolder.open(folder), settings_of(whole), VirtualClock(START_MS + 2 * DAY_MS)
     match name:
         case "lookup":
             return look_up(crawl, rows)
@@ -253,7 +287,7 @@ def command(*arguments: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measured(name: str, folder: Path, rows: int) -> tuple[float, float, str]:
+def measured(name: str, folder: Path, rows: int, whole: bool = False) -> tuple[float, float, str]:
     """CPU seconds and peak MiB of a stage in a process of its own, imports left out."""
     if name == "stats":
         return command("read", "crawldb", str(folder), "--stats"), 0, "`cobnut read crawldb --stats`, start included"
@@ -262,11 +296,22 @@ def measured(name: str, folder: Path, rows: int) -> tuple[float, float, str]:
         url = f"http://h{first.host_of[0]}.example.org/section0/page-0.html"
         return command("why", str(folder), url), 0, "`cobnut why`, start included"
     done = subprocess.run(
-        [sys.executable, __file__, "--stage", name, "--folder", str(folder), "--rows", str(rows)],
+        [sys.executable, __file__, "--stage", name, "--folder", str(folder), "--rows", str(rows),
+         *(["--whole"] if whole else [])],
         check=True, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     said = json.loads(done.stdout)
     return said["cpu_s"], said["peak_mib"], json.dumps(said["counts"])
+
+
+def measured_whole(name: str, folder: Path, rows: int) -> float:
+    """CPU seconds of a stage that writes its tables whole; what it writes is thrown away."""
+    copy = folder.with_name(f"{folder.name}-whole")
+    shutil.copytree(folder, copy, copy_function=os.link)
+    try:
+        return measured(name, copy, rows, whole=True)[0]
+    finally:
+        shutil.rmtree(copy)
 
 
 def main() -> None:
@@ -279,13 +324,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--keep", action="store_true", help="keep the crawl, to be used again with --folder")
     parser.add_argument("--stage", help=argparse.SUPPRESS)
+    parser.add_argument("--whole", action="store_true", help="write every table whole, without deltas")
     options = parser.parse_args()
     if options.stage:
         import duckdb  # noqa: F401  # not part of what is measured
         import pyarrow.parquet  # noqa: F401  # nor this
 
         begun = time.process_time()
-        counts = run_stage(options.stage, options.folder, options.rows)
+        counts = run_stage(options.stage, options.folder, options.rows, options.whole)
         print(json.dumps({"cpu_s": time.process_time() - begun, "peak_mib": peak_mib(), "counts": counts}))
         return
     folder = options.folder or Path(tempfile.mkdtemp(prefix="cobnut-bench-")) / "crawl"
@@ -298,7 +344,11 @@ def main() -> None:
         )
     print(f"{'stage':12} {'CPU s':>7} {'MiB':>6}  what it did   (load {os.getloadavg()[0]:.1f})")
     for name in options.only:
-        cpu, peak, what = measured(name, folder, options.rows)
+        is_layered = options.hosts_share < 1 and name in LAYERED and not options.whole
+        whole = measured_whole(name, folder, options.rows) if is_layered else 0.0
+        cpu, peak, what = measured(name, folder, options.rows, options.whole)
+        if is_layered:
+            what += f"; written whole {whole:.2f} CPU s: {cpu / whole:.2f} of that"
         print(f"{name:12} {cpu:7.2f} {peak:6.0f}  {what}", flush=True)
     if not options.keep and options.folder is None:
         shutil.rmtree(folder.parent)

@@ -70,9 +70,9 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         {**UPDATE, "interval_s": 60, "sync": True},
     ],
     "invertlinks": [
-        {"max_inlinks": 1000, "ignore_internal": False, "everything": False},
-        {"max_inlinks": 2, "ignore_internal": True, "everything": True},
-        {"max_inlinks": 1, "ignore_internal": False, "everything": False},
+        {"max_inlinks": 1000, "ignore_internal": False, "has_links": True, "everything": False},
+        {"max_inlinks": 2, "ignore_internal": True, "has_links": False, "everything": True},
+        {"max_inlinks": 1, "ignore_internal": False, "has_links": True, "everything": False},
     ],
     "updatesegs": [{"max_anchors": 50}, {"max_anchors": 2}, {"max_anchors": 0}],
     "dedup": [{}, {}, {}],

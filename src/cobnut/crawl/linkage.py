@@ -59,7 +59,11 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
                 crawl,
                 invertlinks_stage.STAGE,
                 segments=fresh,
-                params={**limits, "everything": bool(linkdb) and linkdb.get("limits") != limits},
+                params={
+                    **limits,
+                    "has_links": bool(linkdb),
+                    "everything": bool(linkdb) and linkdb.get("limits") != limits,
+                },
                 manifest={
                     "applied": [*({"segment": n} for n in done), *({"segment": s.name} for s in fresh)],
                     "limits": limits,

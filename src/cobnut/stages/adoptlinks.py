@@ -58,7 +58,7 @@ STAGE = Stage(
     split=("adopted_inlinks",),
     steps=(
         Sql("adopt_touched", ("linkdb", "adopted_inlinks", "params"), "touched", (column("to_key", "string"),)),
-        Sql("links_known", ("linkdb", "touched"), "known_inlinks", tables.LINKDB.columns),
+        Sql("adopt_known", ("linkdb", "touched"), "known_inlinks", tables.LINKDB.columns),
         Lazy("adopt_linkdb", ("known_inlinks", "adopted_inlinks", "params"), "inlinks", tables.LINKDB.columns),
         Lazy("inlink_cap", ("inlinks", "params"), "changed_linkdb", tables.LINKDB.columns),
     ),

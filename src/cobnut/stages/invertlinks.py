@@ -16,6 +16,7 @@ from cobnut.records.steps import Input, Lazy, Output, Sql, Stage, column
 SOURCES = (column("url_key", "string"), column("segment", "string"))
 TOUCHED = (column("to_key", "string"),)
 LINKDB = tables.LINKDB.columns
+KNOWN = (*LINKDB, column("is_former", "bool", nullable=False))
 
 STAGE = Stage(
     "invertlinks",
@@ -31,12 +32,16 @@ STAGE = Stage(
     ),
     steps=(
         Sql("links_fresh", ("links", "outdated"), "fresh", LINKDB),
-        Sql("links_touched", ("linkdb", "fresh", "sources", "params"), "touched", TOUCHED),
-        Sql("links_known", ("linkdb", "touched"), "known_inlinks", LINKDB),
-        Lazy("invertlinks", ("known_inlinks", "sources", "fresh", "params"), "inlinks", LINKDB),
+        Sql("links_touched", ("fresh", "linkdb", "sources", "params"), "touched", TOUCHED),
+        Sql("invertlinks_known", ("linkdb", "touched", "sources"), "known_inlinks", KNOWN),
+        Lazy("invertlinks", ("known_inlinks", "fresh", "params"), "inlinks", LINKDB),
         Lazy("inlink_cap", ("inlinks", "params"), "changed_linkdb", LINKDB),
     ),
     outputs=(Output("changed_linkdb", tables.LINKDB, replaces="known_inlinks", removes=True),),
-    # everything: what the present linkdb leaves out is by other settings than these
-    params=(column("max_inlinks", "int64"), column("ignore_internal", "bool"), column("everything", "bool")),
+    params=(
+        column("max_inlinks", "int64"),
+        column("ignore_internal", "bool"),
+        column("has_links", "bool"),  # there is a linkdb
+        column("everything", "bool"),  # what it leaves out is by other settings than these
+    ),
 )

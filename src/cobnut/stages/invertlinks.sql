@@ -11,9 +11,8 @@ SELECT
     CAST(k.from_score AS BIGINT) AS from_score,
     CAST(k.segment AS STRING) AS segment
 FROM known_inlinks k
-LEFT JOIN sources s ON s.url_key = k.from_key
 CROSS JOIN params p
-WHERE s.url_key IS NULL AND NOT (p.ignore_internal AND k.from_host = k.to_host)
+WHERE NOT k.is_former AND NOT (p.ignore_internal AND k.from_host = k.to_host)
 UNION ALL
 SELECT
     CAST(f.to_key AS STRING) AS to_key,

@@ -1,8 +1,9 @@
 -- The pages of this partition whose inlinks may change: what the segments' pages link to now, and what they linked to
--- before. Pages that nothing has linked to yet are not among them: they have no rows to be replaced.
-SELECT CAST(o.to_key AS STRING) AS to_key
-FROM linkdb o
-WHERE EXISTS (SELECT 1 FROM fresh f WHERE f.to_key = o.to_key)
+-- before. Where there are no links yet, nothing has to be looked for.
+SELECT CAST(f.to_key AS STRING) AS to_key
+FROM fresh f
+CROSS JOIN params p
+WHERE p.has_links
 UNION
 SELECT CAST(o.to_key AS STRING) AS to_key
 FROM linkdb o
