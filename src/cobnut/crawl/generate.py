@@ -17,6 +17,7 @@ from cobnut.crawl.condition import STEP, Narrowed, narrowed
 from cobnut.crawl.fetchlists import Chosen, Gathered
 from cobnut.crawl.reports import StepReport, reporting
 from cobnut.crawl.scored import ordered
+from cobnut.engines import conserve
 from cobnut.engines.local import LocalEngine, Run
 from cobnut.engines.session import Session
 from cobnut.errors import InputError, MachineError
@@ -123,6 +124,7 @@ def _choose(
         rules = "SELECT rule, count(*) FROM refused GROUP BY rule"
         for rule, pages in session.connection.execute(rules).fetchall():
             _count(report, f"filtered_by:{rule}", pages)
+        conserve.check_chosen(session, "candidates", tables.CRAWLDB, crawl.path / tables.CRAWLDB.name)
         session.drop("due")  # the rows would be there twice
         gathered.add(session.batches("candidates"))
         session.drop("candidates")

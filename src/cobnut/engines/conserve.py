@@ -16,13 +16,14 @@ import msgspec
 
 from cobnut.errors import MachineError
 from cobnut.records.steps import Input, Output
-from cobnut.storage.conserve import MOST_SHOWN
+from cobnut.storage.conserve import MOST_SHOWN, twice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from cobnut.engines.session import Session
+    from cobnut.records.columns import Table
     from cobnut.storage.tables import TableDraft, TableVersion
 
 
@@ -48,6 +49,23 @@ def told_twice(session: Session, source: Input, files: Sequence[Path]) -> list[s
         f"{source.table.name} has {rows:,} rows for {rows - surplus:,} pages, for example two of "
         f"{shown[:MOST_SHOWN]!r} ({_holder(files, key, shown)}); of each page the newest counts"
     ]
+
+
+def check_chosen(session: Session, relation: str, table: Table, store: Path) -> None:
+    """Refuses rows chosen from a table, in `store`, in which a key comes twice; numbers stand for the keys, which are
+    looked at only where two of them are equal."""
+    import numpy as np
+
+    key = table.key[0]
+    numbers = np.sort(
+        session.connection.execute(f"SELECT hash({key}) AS number FROM {relation}").fetchnumpy()["number"]
+    )
+    if not (numbers[1:] == numbers[:-1]).any():
+        return
+    again = f"SELECT {key} FROM {relation} GROUP BY {key} HAVING count(*) > 1 ORDER BY {key}"
+    for batch in list(session.query(again, relation)):
+        if batch.num_rows:
+            raise twice(table, [batch.column(0)[0].as_py()], store)
 
 
 def _holder(files: Sequence[Path], key: str, value: str) -> Path:

@@ -42,19 +42,20 @@ def each_key_once(
                 continue
             keys = [piece.column(name) for name in table.key]
             if last == [column[0].as_py() for column in keys]:
-                raise _twice(table, last, store)
+                raise twice(table, last, store)
             same = None
             for column in keys:
                 equal = pc.equal(column.slice(1), column.slice(0, len(column) - 1))
                 same = equal if same is None else pc.and_(same, equal)
             if pc.any(same).as_py():
                 place = pc.index(same, True).as_py()
-                raise _twice(table, [column[place].as_py() for column in keys], store)
+                raise twice(table, [column[place].as_py() for column in keys], store)
             last = [column[-1].as_py() for column in keys]
         yield batch
 
 
-def _twice(table: Table, key: list[Any], store: Path) -> DataError:
+def twice(table: Table, key: list[Any], store: Path) -> DataError:
+    """The error for a key that comes twice; it names the file in `store`, the table's folder, that holds it twice."""
     from cobnut.storage.tables import remedy_of
 
     shown = " ".join(str(value)[:MOST_SHOWN] for value in key)

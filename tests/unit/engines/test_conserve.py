@@ -185,6 +185,15 @@ def test_a_key_twice_in_the_base_below_a_delta_is_named(delta: CrawlFolder) -> N
             steps.updatedb(delta, settings)
 
 
+def test_generate_offers_no_page_twice(whole: CrawlFolder) -> None:
+    file = current(whole, "crawldb") / "part-00000.parquet"
+    change(file, lambda rows: pa.concat_tables([rows, rows]).sort_by("url_key"), cover_up=True)
+    with pytest.raises(DataError, match=r"crawldb holds the key .* twice; nothing was written") as caught:
+        steps.generate(whole, WHOLE, refresh=True)
+    assert caught.value.where == str(file)
+    assert len(whole.segments()) == 2
+
+
 def test_a_delta_that_claims_to_replace_more_than_it_does(delta: CrawlFolder) -> None:
     manifest = current(delta, "crawldb") / "manifest.json"
     told = json.loads(manifest.read_text())
