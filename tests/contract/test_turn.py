@@ -32,7 +32,7 @@ limits = st.builds(
     Limits, now_ms=TIMES, farthest_ms=st.sampled_from([DAY_MS, 90 * DAY_MS]),
     min_score=st.sampled_from([-(10**15), 0, 0, 1, MICRO]), max_depth=st.sampled_from([0, 2, 2**62]),
     ageing=st.sampled_from([0, 1, MICRO // 100, 10**12]), begun_ms=st.just(0) | TIMES,
-    early_permille=st.sampled_from([0, 100, 900]), refresh=st.booleans(),
+    early_permille=st.sampled_from([0, 100, 900]), ahead_ms=st.sampled_from([0, 0, 1, DAY_MS]), refresh=st.booleans(),
 )  # fmt: skip
 
 

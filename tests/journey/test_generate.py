@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from crawling import cobnut
+from crawling import cobnut, to_web
+
+from cobnut.testing.fakeweb import FakeWeb
 
 SEEDS = "".join(
     f"http://h{host}.{domain}.test/{page}\tnutch.score={page + 1}\n"
@@ -83,3 +85,16 @@ def test_what_is_wrong_is_said_in_one_line(crawl: Path, options: tuple[str, ...]
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not list((crawl / "segments").iterdir())
+
+
+def test_what_is_due_within_a_time_is_taken_when_asked_for(tmp_path: Path) -> None:
+    """A page that was fetched is due in a day."""
+    web = FakeWeb()
+    web.site("a.test", {"/": "<title>a</title>"})
+    with web:
+        cobnut("crawl", tmp_path / "crawl", "http://a.test/", *to_web(web.port))
+    for ahead, selected in (("0", 0), ("12h", 0), ("25h", 1)):
+        assert made(tmp_path / "crawl", "--ahead", ahead)["counts"]["selected"] == selected
+    told = cobnut("generate", tmp_path / "crawl", "--ahead", "soon", expect=2).stderr
+    assert "--ahead" in told
+    cobnut("generate", tmp_path / "crawl", "--ahead", "99999999999d")  # farther than a column holds

@@ -26,6 +26,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
     "generate": [
         {
             "now_ms": START_MS,
+            "ahead_ms": 0,
             "begun_ms": 0,
             "refresh": False,
             "early_permille": 100,
@@ -39,6 +40,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         },
         {
             "now_ms": START_MS + DAY_MS,
+            "ahead_ms": DAY_MS,
             "begun_ms": START_MS,
             "refresh": False,
             "early_permille": 900,
@@ -52,6 +54,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         },
         {
             "now_ms": START_MS,
+            "ahead_ms": 0,
             "begun_ms": START_MS,
             "refresh": True,
             "early_permille": 100,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from cobnut.config.durations import parse_duration
 from cobnut.config.load import Loaded, load_settings
 from cobnut.config.sections import Settings
 from cobnut.errors import InputError
@@ -142,6 +143,14 @@ def writing(crawl: CrawlFolder) -> Iterator[None]:
             click.echo(f"cobnut: the last run ({lock.taken_over_from}) did not end by itself", err=True)
             crawl.sweep_segments()  # what it was making of a segment
         yield
+
+
+def duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """A duration as it is typed."""
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise InputError(str(error), where=f"--{param.name}") from None
 
 
 def given_options(values: Mapping[str, Any]) -> list[str]:

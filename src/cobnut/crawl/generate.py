@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_SEGMENTS = 1_000
+MOST_AHEAD_S = 1_000_000_000
+"""No visit is due so late; what is asked beyond it would not fit a column."""
 
 
 def generate(
@@ -52,6 +54,7 @@ def generate(
     segments: int = 1,
     where: str | None = None,
     statuses: Collection[str] = (),
+    ahead_s: float = 0.0,
     begun_ms: int | None = None,
     refresh: bool = False,
     clock: Clock | None = None,
@@ -59,8 +62,9 @@ def generate(
     """A new segment with its fetchlist, or None when nothing is due; `left_out` says why, by reason.
 
     With `segments` up to as many are made, each within the limits, and the first is returned; the report names all.
-    `where` and `statuses` narrow down what is taken. `begun_ms` is when the run began that this round belongs to: what
-    was not tried since may come a little early, or with `refresh` whenever it is due.
+    `where` and `statuses` narrow down what is taken; what is due within `ahead_s` is taken, too. `begun_ms` is when the
+    run began that this round belongs to: what was not tried since may come a little early, or with `refresh` whenever
+    it is due.
     """
     clock = clock or SystemClock()
     limits = settings.generate
@@ -73,6 +77,7 @@ def generate(
     per_domain = _limit(limits.max_per_domain, segments)
     params = {
         **msgspec.structs.asdict(limits_of(settings, clock.now_ms())),
+        "ahead_ms": round(1000 * min(ahead_s, MOST_AHEAD_S)),
         "begun_ms": 0 if begun_ms is None else begun_ms,
         "refresh": refresh,
         "early_permille": generate_stage.EARLY_PERMILLE,

@@ -45,8 +45,9 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What `generate` is told.
 
-    `farthest_ms`: the longest time that any rule puts a visit off. `begun_ms` is when the run began that the round
-    belongs to, 0 when it belongs to none; `early_permille` and `refresh` then say what comes early.
+    `ahead_ms`: what is due within this time is due. `farthest_ms`: the longest time that any rule puts a visit off.
+    `begun_ms` is when the run began that the round belongs to, 0 when it belongs to none; `early_permille` and
+    `refresh` then say what comes early.
     """
 
     now_ms: int
@@ -54,6 +55,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     min_score: int
     max_depth: int
     ageing: int
+    ahead_ms: int = 0
     begun_ms: int = 0
     early_permille: int = 0
     refresh: bool = False
@@ -104,7 +106,7 @@ def is_due(page: Waiting, limits: Limits) -> bool:
     A run that knows when it began takes what is nearly due too, and with `refresh` all, but what it has tried already.
     """
     away_ms = page.due_at - limits.now_ms
-    if away_ms <= 0:
+    if away_ms <= limits.ahead_ms:
         return True
     if away_ms > limits.farthest_ms and away_ms > 1000 * (page.fixed_interval_s or 0):
         return True

@@ -114,6 +114,7 @@ STAGE = Stage(
     collected=("held",),
     params=(
         column("now_ms", "int64"),
+        column("ahead_ms", "int64"),
         column("begun_ms", "int64"),
         column("refresh", "bool"),
         column("early_permille", "int64"),

@@ -12,7 +12,7 @@ timed AS (
     SELECT
         c.*,
         CASE
-            WHEN c.due_at <= p.now_ms THEN TRUE
+            WHEN c.due_at <= p.now_ms + p.ahead_ms THEN TRUE
             -- farther away than any interval: the clock was wrong, or another program meant never
             WHEN c.due_at - p.now_ms > p.farthest_ms
                 AND CAST(c.due_at - p.now_ms AS DOUBLE)

@@ -6,19 +6,9 @@ from pathlib import Path
 
 import click
 
-from cobnut.cli.options import json_option, on_crawl, opened
+from cobnut.cli.options import duration, json_option, on_crawl, opened
 from cobnut.cli.rows import json_line
-from cobnut.config.durations import parse_duration
-from cobnut.errors import InputError
 from cobnut.inspect.show import plain
-
-
-def duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """A duration as it is typed."""
-    try:
-        return parse_duration(value)
-    except ValueError as error:
-        raise InputError(str(error), where=f"--{param.name}") from None
 
 
 @click.command("clean")

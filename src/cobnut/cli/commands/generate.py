@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cobnut.cli.options import given_options, json_option, on_crawl, opened, writing
+from cobnut.cli.options import duration, given_options, json_option, on_crawl, opened, writing
 from cobnut.cli.reports import print_report
 from cobnut.inspect.show import iso_time, plain
 
@@ -38,12 +38,15 @@ _HELD = {
 @click.option("--min-score", metavar="X", help="Leave out what scores less.")
 @click.option("--status", metavar="LIST", help="Only URLs of these statuses, as in unfetched,gone.")
 @click.option("--where", metavar="EXPR", help="Only URLs that an expression over crawldb, pages and hostdb means.")
+@click.option(
+    "--ahead", metavar="TIME", default="0", callback=duration, help="Also what is due within this time (12h, 7d)."
+)
 @click.option("--segments", metavar="N", type=int, default=1, help="Up to N segments, each within all limits.")
 @click.option("--num-fetchers", metavar="N", help="Parts of the fetchlist; a host is in exactly one.")
 @json_option
 def command(
     crawl_dir: Path, top_n: str | None, max_per_host: str | None, max_per_domain: str | None, min_score: str | None,
-    status: str | None, where: str | None, segments: int, num_fetchers: str | None, as_json: bool,
+    status: str | None, where: str | None, ahead: float, segments: int, num_fetchers: str | None, as_json: bool,
     overrides: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Make a segment with the list of what to fetch next; prints its name."""
@@ -57,7 +60,7 @@ def command(
     statuses = [] if status is None else [name.strip() for name in status.split(",")]
     with writing(crawl.crawl):
         segment, report = steps.generate(
-            crawl.crawl, crawl.settings, segments=segments, where=where, statuses=statuses
+            crawl.crawl, crawl.settings, segments=segments, where=where, statuses=statuses, ahead_s=ahead
         )  # fmt: skip
     print_report(report, as_json)
     if as_json:
