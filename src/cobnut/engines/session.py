@@ -42,6 +42,8 @@ class Session:
             }
         )
         self.connection.execute("SET preserve_insertion_order = false")
+        # in a program without a file of its own it would be drawn upon standard output
+        self.connection.execute("SET enable_progress_bar = false")
         self._kinds: dict[str, str] = {}
         self._files: dict[str, list[Path]] = {}
 
