@@ -185,6 +185,7 @@ NAMED: dict[str, dict[str, tuple[Harm, str, str]]] = {
         "fetched is garbage": (lambda c: fill(of(c, 0, "fetched"), b"PAR1" * 9), "part", "be read"),
         "the fetchlist is cut": (lambda c: cut(of(c, 1, "fetchlist")), "part", "be read"),
         "hosts are cut": (lambda c: cut(of(c, 2, "hosts")), "part", "be read"),
+        "a fetchlist is gone": (lambda c: lose(of(c, 3, "fetchlist")), "segment", "has no fetchlist"),
     },
     "rot that can still be read": {
         "in the fetchlist": (lambda c: rot(of(c, 0, "fetchlist")), "part", "fetchlist of segment"),

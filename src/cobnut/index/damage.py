@@ -8,7 +8,9 @@ Not here: the manifest (`manifest`), building an index again (`stages.index`, `s
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import struct
 import zlib
 from pathlib import Path
@@ -31,9 +33,19 @@ def damaged_file(folder: Path, most_bytes: int | None = None) -> Path | None:
     Nothing is looked at when the files are larger than `most_bytes` together.
     """
     files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
-    if most_bytes is not None and sum(path.stat().st_size for path in files) > most_bytes:
+    if most_bytes is not None and sum(path.lstat().st_size for path in files) > most_bytes:
         return None
-    return next((path for path in files if not _is_whole(path)), None)
+    return next((path for path in files if not _can_be_opened(path) or not _is_whole(path)), None)
+
+
+def _can_be_opened(path: Path) -> bool:
+    """Is a name of the folder a file: no link that leads nowhere or to itself, and no folder?"""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
+            return False
+        raise
 
 
 def _is_whole(path: Path) -> bool:

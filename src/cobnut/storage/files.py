@@ -25,6 +25,9 @@ TEMPORARY_PREFIX = ".tmp-"
 
 NOT_ALLOWED = {errno.EACCES, errno.EPERM}
 
+ASK_DOCTOR = "restore it, or see what `cobnut doctor` says of it"
+"""What helps with a file of which nothing more is known."""
+
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -115,7 +118,7 @@ def cannot_read(path: Path, error: OSError) -> CobnutError:
     """The clear error for a file that cannot be opened for reading: not allowed is no damage."""
     if error.errno in NOT_ALLOWED:
         return not_allowed(path)
-    return DataError(f"cannot be read ({error.strerror or error})", where=str(path))
+    return DataError(f"cannot be read ({error.strerror or error})", where=str(path), remedy=ASK_DOCTOR)
 
 
 def not_allowed(path: Path) -> MachineError:

@@ -26,6 +26,7 @@ import cobnut
 from cobnut.errors import CobnutError, DataError, InputError
 from cobnut.records.catalogue import FORMAT_VERSION
 from cobnut.storage.files import (
+    ASK_DOCTOR,
     cannot_read,
     fsync_folder,
     fsync_tree,
@@ -130,8 +131,9 @@ class GenerationStore:
             raise not_allowed(self.path / CURRENT) from None
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(
-                f"cannot read which generation of {self.what} is current", where=str(self.path / CURRENT)
-            ) from error
+                f"cannot read which generation of {self.what} is current", where=str(self.path / CURRENT),
+                remedy=f"make it a file with the newest folder's name, {_name((self.numbers() or [1])[-1])}",
+            ) from error  # fmt: skip
         name = text.strip()
         found = _NUMBERED.fullmatch(name)
         if found is None:
@@ -327,7 +329,7 @@ def version_of(manifest: Any, path: Path) -> int:
     """The format version that a manifest names; a `DataError` when there can be no such version."""
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version is None:
-        raise DataError("the manifest names no format version", where=str(path))
+        raise DataError("the manifest names no format version", where=str(path), remedy=ASK_DOCTOR)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise DataError(
             f"no released Cobnut wrote format version {str(version)[:40]}", where=str(path), remedy="restore it"

@@ -53,7 +53,7 @@ def check_archives(visit: Visit, looked: Looked) -> None:
     if looked.is_busy or "fetched" in looked.damaged:
         return
     folder = looked.segment.warc_path
-    files = {path.name: path for path in folder.glob("*.warc.gz")} if folder.is_dir() else {}
+    files = {path.name: path for path in folder.glob("*.warc.gz") if path.exists()} if folder.is_dir() else {}
     for name in looked.warc_files:
         if name not in files and looked.segment.path.exists():
             _find(visit, looked, folder / name, "the archive is missing", "what the servers sent is lost")

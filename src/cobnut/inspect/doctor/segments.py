@@ -101,8 +101,13 @@ def _check_part(visit: Visit, looked: Looked, table: str, path: Path) -> None:
             "file", path=str(path), table=table, partition=0, partitions=1, is_sorted=False,
             now_ms=visit.now_ms + CLOCK_SLACK_MS, deep=visit.deep,
         )  # fmt: skip
-    except FileNotFoundError:
-        return
+    except OSError as error:
+        if not path.is_symlink():
+            if isinstance(error, FileNotFoundError):
+                return  # cleaned away meanwhile
+            raise
+        what = f"a link that leads nowhere, {error.strerror}"
+        answer = {"rows": 0, "schema": [], "faults": {}, "broken": what}
     except Broken as error:
         if not path.exists():
             return
@@ -159,6 +164,9 @@ def _agree(visit: Visit, looked: Looked) -> None:
     _check_state(visit, looked, answer)
     if looked.is_busy:
         return
+    if "fetchlist" not in looked.parts and "fetchlist" not in looked.damaged and segment.path.exists():
+        text, consequence, mends = remedy_of_part(visit, segment, "fetchlist")
+        visit.find("segment", f"segment {segment.name} has no fetchlist", segment.path, consequence, text, *mends)
     for name, what in (
         ("listed_twice", "URLs stand in the fetchlist twice"), ("host_in_parts", "hosts are in more than one part"),
         ("fetched_twice", "URLs were fetched twice"), ("not_listed", "fetched URLs are not in the fetchlist"),
