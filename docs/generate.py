@@ -125,8 +125,8 @@ def reasons() -> str:
             "\n## Kinds of link\n\n",
             grid(("kind", "meaning"), ((f"`{n}`", d) for n, d in outcomes.LINK_KINDS.items())),
             "\n## Flags of a page\n\nWhat a page is, if it is none to be read; in the column `flags` of "
-            "[parsed](tables.md#parsed), and of [fetched](tables.md#fetched) for answers that refuse (401, 403, 429, 503). "
-            "A flag changes nothing about what becomes of the page.\n\n",
+            "[parsed](tables.md#parsed), and of [fetched](tables.md#fetched) for answers that refuse "
+            "(401, 403, 429, 503). A flag changes nothing about what becomes of the page.\n\n",
             grid(("flag", "meaning"), ((f"`{n}`", d) for n, d in outcomes.FLAGS.items())),
             "\n## Exit codes\n\nA message on standard error is one line: what happened, where, and what to do.\n\n",
             grid(("code", "meaning"), codes),

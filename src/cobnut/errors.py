@@ -47,3 +47,7 @@ class MachineError(CobnutError):
     """The machine says no: a port in use, a folder that cannot be written, a full disk, a lock held by another."""
 
     exit_code = 4
+
+
+class OutOfMemoryError(MachineError):
+    """The relational engine needs more memory than it may take."""

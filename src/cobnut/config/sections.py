@@ -182,12 +182,12 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How tables lie on disk."""
 
-    partition_rows: int = 1_000_000
+    partition_rows: int = 250_000
     delta_least_rows: int = 50_000
     delta_share: float = 0.5
     grace_s: int = 60
     lock_wait_s: float = 0.0
-    memory_mib: int = 1024
+    memory_mib: int = 256
 
 
 class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -321,12 +321,12 @@ DOCS: dict[str, str] = {
     "serve.cache_mib": "Memory for ready answers in each search process; 0 keeps none.",
     "serve.access_log": "File that gets one JSON line per request; `-` is standard output, empty is none.",
     "serve.log_queries": "Write what was searched for into the access log.",
-    "storage.partition_rows": "Rows above which a table is split further.",
+    "storage.partition_rows": "Rows above which a table is split further: what of it is in memory at once.",
     "storage.delta_least_rows": "Partitions of fewer rows are written whole at every round; larger ones get a delta.",
     "storage.delta_share": "A delta is folded in when it has more than this share of its partition's rows; 0: always.",
     "storage.grace_s": "Time before a superseded generation is removed.",
     "storage.lock_wait_s": "How long to wait for another writer.",
-    "storage.memory_mib": "Memory the relational engine may take.",
+    "storage.memory_mib": "Memory the relational engine may take; what has no room in it goes through the disk. The process takes about as much again.",
     "engine.name": "What runs the stages.",
     "engine.threads": "Threads of the relational engine; 0 is one per core.",
 }

@@ -129,6 +129,7 @@ def _adopt_rows(
             expects={"crawldb": before.get("generation")},
             skip_outputs=frozenset(t.name for t in nothing),
             on_partition=count,
+            on_again=lambda: seen.update(dict.fromkeys(seen, 0)),
             on_publish=on_publish,
         )
     )

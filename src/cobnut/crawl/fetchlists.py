@@ -44,6 +44,10 @@ class Gathered:
 
     def __init__(self, *, top_n: int, max_per_host: int, max_per_domain: int) -> None:
         self.top_n, self.max_per_host, self.max_per_domain = top_n, max_per_host, max_per_domain
+        self.begin()
+
+    def begin(self) -> None:
+        """Begins with nothing, now or again."""
         self.beyond = {"max_per_host": 0, "max_per_domain": 0, "top_n": 0}
         self._pieces: list[Columns] = []
         self._rows = self._left = 0  # pages here now, and when they were last reduced to the best

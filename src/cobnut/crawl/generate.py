@@ -125,10 +125,16 @@ def _choose(
     """Runs the stage; the report tells what is left out."""
     import pyarrow as pa
 
+    refused: dict[str, int] = {}
+
+    def take_again() -> None:
+        refused.clear()
+        gathered.begin()
+
     def take(session: Session, partition: int, of: int) -> None:
         rules = "SELECT rule, count(*) FROM refused GROUP BY rule"
         for rule, pages in session.connection.execute(rules).fetchall():
-            _count(report, f"filtered_by:{rule}", pages)
+            refused[f"filtered_by:{rule}"] = refused.get(f"filtered_by:{rule}", 0) + pages
         conserve.check_chosen(session, "candidates", tables.CRAWLDB, crawl.path / tables.CRAWLDB.name)
         session.drop("due")  # the rows would be there twice
         gathered.add(session.batches("candidates"))
@@ -152,10 +158,13 @@ def _choose(
                     compile_filter(settings.urls, scope), surely_passing(settings.urls, scope)
                 ),
                 on_partition=take,
+                on_again=take_again,
             )
         )
     except MachineError as error:
         raise _unfit(error) or error from error
+    for rule, pages in refused.items():
+        _count(report, rule, pages)
     report.messages += told(sort_value.failures, "pages, which keep their place in the order")
     _tell_held(report, outcome.collected.pop("held"))
     chosen = gathered.chosen()

@@ -69,6 +69,9 @@ def inject(
         seen["merged"] += session.count("known")
         seen["urls"] += session.count("best")
 
+    def note_again() -> None:
+        seen.update(merged=0, urls=0)
+
     with reporting(crawl, "inject") as report:
         if filter_existing:
             removed = _screen(crawl, settings, context.refuses)
@@ -89,6 +92,7 @@ def inject(
                 expects={"crawldb": before.get("generation")},
                 rows_hint=table.num_rows,
                 on_partition=note_counts,
+                on_again=note_again,
                 on_whole=look,
             )
         )

@@ -54,6 +54,10 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
             kinds = ", ".join(f"'{kind}'" for kind in sorted(EMBED_KINDS))
             embeds += session.count(f"links WHERE kind IN ({kinds})")
 
+        def count_again() -> None:
+            nonlocal embeds
+            embeds = 0
+
         outcome = LocalEngine(settings).run(
             Run(
                 crawl,
@@ -71,6 +75,7 @@ def invertlinks(crawl: CrawlFolder, settings: Settings) -> StepReport:
                 expects={"linkdb": linkdb.get("generation")},
                 rows_hint=hint,
                 on_partition=count_embeds,
+                on_again=count_again,
             )
         )
         report.counts = {"links": hint - embeds, "embeds": embeds, "linkdb": outcome.rows["linkdb"]}
@@ -106,8 +111,16 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
         redirects = _Redirects(crawl)
         for segment in segments:
             sweep(segment.folder(tables.LINKED))
-        writers = {s.name: PartWriter(s.folder(tables.LINKED), tables.LINKED, part_name(0)) for s in segments}
+        writers: dict[str, PartWriter] = {}
+
+        def begin() -> None:
+            for segment in segments:
+                if segment.name in writers:
+                    writers[segment.name].abort()
+                writers[segment.name] = PartWriter(segment.folder(tables.LINKED), tables.LINKED, part_name(0))
+
         try:
+            begin()
             LocalEngine(settings).run(
                 Run(
                     crawl,
@@ -116,6 +129,7 @@ def updatesegs(crawl: CrawlFolder, settings: Settings) -> StepReport:
                     given={"redirected": redirects.table(is_forgotten)},
                     params={"max_anchors": settings.index.max_anchors},
                     on_partition=lambda session, p, n: _write_linked(session, writers, is_forgotten, redirects),
+                    on_again=begin,
                 )
             )
         except BaseException:

@@ -124,6 +124,7 @@ def _update_one(
             expects={"crawldb": before.get("generation")},
             skip_outputs=done,
             on_partition=count_rules,
+            on_again=refused.clear,
             on_publish=on_publish,
         )
     )

@@ -19,13 +19,14 @@ import msgspec
 from cobnut.config.sections import Settings
 from cobnut.engines import conserve
 from cobnut.engines.session import Session
-from cobnut.errors import MachineError
+from cobnut.errors import MachineError, OutOfMemoryError
 from cobnut.records.columns import Table, pa_schema
 from cobnut.records.steps import Input, Job, Output, Stage, columns_of
 from cobnut.storage.conserve import check_rows
 from cobnut.storage.files import TEMPORARY_PREFIX, remove_tree, temporary_name
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.tables import (
+    MOST_PARTITIONS,
     Layers,
     TableDraft,
     TableVersion,
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCRATCH = "engine"
+FINER = 4
+"""As many times more partitions a run is tried again with when one did not fit in memory."""
+MOST_TRIES = 3
 
 
 class Run(msgspec.Struct):
@@ -57,6 +61,7 @@ class Run(msgspec.Struct):
     skip_outputs: frozenset[str] = frozenset()  # tables that hold this run's work already
     expects: dict[str, int | None] = {}  # generation of a table that the other fields were made from
     on_partition: Callable[[Session, int, int], None] | None = None
+    on_again: Callable[[], None] | None = None  # all is done again in more partitions: what was gathered is void
     on_whole: Callable[[Session], None] | None = None
     on_publish: Callable[[str], None] | None = None  # called before each table is published; tests kill here
 
@@ -93,9 +98,24 @@ class LocalEngine:
             _sweep_scratch(run.crawl.path)
             scratch = run.crawl.path / temporary_name(SCRATCH)
             stack.callback(remove_tree, scratch)
-            session = Session(self.memory_mib, self.threads, scratch)
-            stack.callback(session.close)
-            return self._run(run, session, versions, stack)
+            partitions = self._partitions(run, versions)
+            told: list[str] = []
+            for tries_left in reversed(range(MOST_TRIES)):
+                try:
+                    with ExitStack() as attempt:
+                        session = Session(self.memory_mib, self.threads, scratch)
+                        attempt.callback(session.close)
+                        outcome = self._run(run, session, versions, attempt, partitions)
+                        outcome.messages += told
+                        return outcome
+                except OutOfMemoryError:
+                    finer = partitions * FINER
+                    if run.stage.whole or finer > MOST_PARTITIONS or not tries_left:
+                        raise
+                    partitions, told = finer, [f"memory was short: done again in {finer} partitions"]
+                    if run.on_again is not None:
+                        run.on_again()
+            raise AssertionError("the last try returns or raises")
 
     def _partitions(self, run: Run, versions: Mapping[str, TableVersion]) -> int:
         if run.stage.whole:
@@ -104,9 +124,11 @@ class LocalEngine:
         present = max([1, *(v.partitions for v in versions.values())])
         return max(present, partitions_for(rows, self.partition_rows))
 
-    def _run(self, run: Run, session: Session, versions: Mapping[str, TableVersion], stack: ExitStack) -> Outcome:
+    def _run(
+        self, run: Run, session: Session, versions: Mapping[str, TableVersion], stack: ExitStack, partitions: int
+    ) -> Outcome:
         stage = run.stage
-        outcome = Outcome(partitions=self._partitions(run, versions))
+        outcome = Outcome(partitions=partitions)
         _bind_params(session, stage, run.params)
         for source in stage.inputs:
             if source.source == "given":

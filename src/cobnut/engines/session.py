@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cobnut.errors import DataError, MachineError
+from cobnut.errors import DataError, MachineError, OutOfMemoryError
 from cobnut.records.columns import Column, pa_schema
 from cobnut.records.steps import Lazy, Map, Sql, Step
 from cobnut.storage.files import not_allowed, unreadable
@@ -42,6 +42,8 @@ class Session:
             }
         )
         self.connection.execute("SET preserve_insertion_order = false")
+        # each partition reads other rows: what is kept of a file would only take the room that these need
+        self.connection.execute("SET enable_external_file_cache = false")
         # in a program without a file of its own it would be drawn upon standard output
         self.connection.execute("SET enable_progress_bar = false")
         self._kinds: dict[str, str] = {}
@@ -182,7 +184,9 @@ class _engine_errors:
         if "KeyboardInterrupt" in line:  # raised within a function of ours that the engine called
             raise KeyboardInterrupt from value
         if isinstance(value, (self._duckdb.OutOfMemoryException,)):
-            raise MachineError(f"{self._step} ran out of memory ({line})", remedy="raise storage.memory_mib") from value
+            raise OutOfMemoryError(
+                f"{self._step} ran out of memory ({line})", remedy="raise storage.memory_mib"
+            ) from value
         if isinstance(value, self._duckdb.IOException) and "No space left" in str(value):
             raise MachineError(
                 f"{self._step}: the disk is full ({line})", remedy="free some space, run it again"
