@@ -326,7 +326,7 @@ DOCS: dict[str, str] = {
     "storage.delta_share": "A delta is folded in when it has more than this share of its partition's rows; 0: always.",
     "storage.grace_s": "Time before a superseded generation is removed.",
     "storage.lock_wait_s": "How long to wait for another writer.",
-    "storage.memory_mib": "Memory the relational engine may take; what has no room in it goes through the disk. The process takes about as much again.",
+    "storage.memory_mib": "Memory the relational engine may take; what has no room in it goes through the disk; what cannot be divided, as the rows of one huge host, gets up to four times as much.",
     "engine.name": "What runs the stages.",
     "engine.threads": "Threads of the relational engine; 0 is one per core.",
 }

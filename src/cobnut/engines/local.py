@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SCRATCH = "engine"
 FINER = 4
-"""As many times more partitions a run is tried again with when one did not fit in memory."""
+"""As many times more partitions a run is tried again with when one did not fit in the memory a session may grow to."""
 MOST_TRIES = 3
 
 
@@ -106,6 +106,11 @@ class LocalEngine:
                         session = Session(self.memory_mib, self.threads, scratch)
                         attempt.callback(session.close)
                         outcome = self._run(run, session, versions, attempt, partitions)
+                        if session.short:
+                            told.append(
+                                f"memory was short: {', '.join(dict.fromkeys(session.short))} took "
+                                f"{session.memory_mib} MiB instead of {self.memory_mib}"
+                            )
                         outcome.messages += told
                         return outcome
                 except OutOfMemoryError:

@@ -9,8 +9,8 @@ Not here: which steps run and where their rows go (`engines.local`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cobnut.errors import DataError, MachineError, OutOfMemoryError
 from cobnut.records.columns import Column, pa_schema
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+T = TypeVar("T")
+
 BATCH_ROWS = 16_384
+MOST_GROWTH = 4  # times the memory that is set may be taken for what cannot be divided, as the rows of one huge host
 
 
 class Session:
@@ -33,6 +36,8 @@ class Session:
         import duckdb
 
         self._duckdb = duckdb
+        self._set_mib = self.memory_mib = memory_mib
+        self.short: list[str] = []  # what had no room in the memory that is set, and got more
         self.connection = duckdb.connect(
             config={
                 "memory_limit": f"{memory_mib}MiB",
@@ -115,7 +120,7 @@ class Session:
         if self._kinds.get(name) != "VIEW":
             return
         with _engine_errors(self, name):
-            self.connection.execute(f"CREATE TEMP TABLE {name}__stored AS SELECT * FROM {name}")
+            self._execute(f"CREATE TEMP TABLE {name}__stored AS SELECT * FROM {name}", name)
         self.drop(name)
         self._kinds[f"{name}__stored"] = "TABLE"
         self.rename(f"{name}__stored", name)
@@ -131,7 +136,7 @@ class Session:
             self.drop(step.output)
             with _engine_errors(self, step.name):
                 kind = "VIEW" if isinstance(step, Lazy) else "TABLE"
-                self.connection.execute(f"CREATE TEMP {kind} {step.output} AS {step.text}")
+                self._execute(f"CREATE TEMP {kind} {step.output} AS {step.text}", step.name)
             self._kinds[step.output] = kind
         elif isinstance(step, Map):
             import pyarrow as pa
@@ -148,7 +153,9 @@ class Session:
     def query(self, text: str, what: str) -> Iterator[pa.RecordBatch]:
         """The rows of a query, batch by batch; *what* it asks for is named in errors."""
         with _engine_errors(self, what):
-            yield from self.connection.sql(text).to_arrow_reader(BATCH_ROWS)
+            reader, first = self._growing(lambda: self._begun(text), what)
+            yield from first
+            yield from reader
 
     def table(self, name: str, columns: tuple[Column, ...]) -> pa.Table:
         """All rows of a relation as one Arrow table with exactly those columns."""
@@ -161,7 +168,29 @@ class Session:
     def count(self, name: str) -> int:
         """Rows of a relation."""
         # all of it: a result that is not read to its end bars the connection
-        return int(self.connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0])
+        return int(self._execute(f"SELECT count(*) FROM {name}", name).fetchall()[0][0])
+
+    def _execute(self, text: str, what: str) -> Any:
+        return self._growing(lambda: self.connection.execute(text), what)
+
+    def _begun(self, text: str) -> tuple[Any, list[pa.RecordBatch]]:
+        """A query whose first rows are there: what sorts or gathers has done so by then."""
+        reader = self.connection.sql(text).to_arrow_reader(BATCH_ROWS)
+        for first in reader:
+            return reader, [first]
+        return reader, []
+
+    def _growing(self, begin: Callable[[], T], what: str) -> T:
+        """Does what needs memory, with more of it when it has not enough: a statement that fails has done nothing."""
+        while True:
+            try:
+                return begin()
+            except self._duckdb.OutOfMemoryException:
+                if self.memory_mib >= self._set_mib * MOST_GROWTH:
+                    raise
+                self.memory_mib *= 2
+                self.short.append(what)
+                self.connection.execute(f"SET memory_limit = '{self.memory_mib}MiB'")
 
     def damaged_file(self) -> Path | None:
         """The first file of the present relations that cannot be read to its end."""

@@ -1,5 +1,17 @@
 -- What the round's requests say of each page of this partition: one row a requested page, fetch and parse together.
-WITH newest_fetch AS (
+-- Few pages are asked or parsed twice in a round; only these are put in order.
+WITH fetched_again AS (
+    SELECT url_key FROM fetched GROUP BY url_key HAVING COUNT(*) > 1
+),
+parsed_again AS (
+    SELECT url_key FROM parsed GROUP BY url_key HAVING COUNT(*) > 1
+),
+newest_fetch AS (
+    SELECT f.*, 1 AS place
+    FROM fetched f
+    LEFT JOIN fetched_again g ON g.url_key = f.url_key
+    WHERE g.url_key IS NULL
+    UNION ALL
     SELECT
         f.*,
         row_number() OVER (
@@ -11,8 +23,14 @@ WITH newest_fetch AS (
                 f.segment ASC NULLS LAST
         ) AS place
     FROM fetched f
+    JOIN fetched_again g ON g.url_key = f.url_key
 ),
 newest_parse AS (
+    SELECT p.*, 1 AS place
+    FROM parsed p
+    LEFT JOIN parsed_again g ON g.url_key = p.url_key
+    WHERE g.url_key IS NULL
+    UNION ALL
     SELECT
         p.*,
         row_number() OVER (
@@ -23,6 +41,7 @@ newest_parse AS (
                 p.refresh_key ASC NULLS LAST
         ) AS place
     FROM parsed p
+    JOIN parsed_again g ON g.url_key = p.url_key
 ),
 -- The last page of each host that was asked and answered well.
 good AS (

@@ -3,6 +3,8 @@
 The engine writes to disk what joins and sorts have no room for; gathered lists are what it has to hold.
 """
 
+import re
+
 import pytest
 
 from cobnut.config.sections import CrawlSettings, EngineSettings, Settings, StorageSettings
@@ -51,15 +53,22 @@ def gathered(crawl, memory_mib):
     return sum(counts), outcome
 
 
-def test_it_is_done_again_in_more_partitions(crawl):
+def test_what_has_no_room_gets_more_before_anything_is_done_again(crawl):
     rows, roomy = gathered(crawl, 1024)
     assert (rows, roomy.partitions, roomy.messages) == (len(LINES) * TIMES, 1, [])
-    rows, short = gathered(crawl, 64)
+    rows, short = gathered(crawl, 96)
+    assert (rows, short.partitions) == (len(LINES) * TIMES, 1)
+    assert len(short.messages) == 1
+    assert re.fullmatch(r"memory was short: gather took (192|384) MiB instead of 96", short.messages[0])
+
+
+def test_it_is_done_again_in_more_partitions(crawl):
+    rows, short = gathered(crawl, 16)
     assert rows == len(LINES) * TIMES
     assert short.partitions in (4, 16)
-    assert short.messages == [f"memory was short: done again in {short.partitions} partitions"]
+    assert short.messages[0] == f"memory was short: done again in {short.partitions} partitions"
 
 
 def test_where_no_partition_is_small_enough_the_error_says_what_to_raise(crawl):
     with pytest.raises(OutOfMemoryError, match=r"storage\.memory_mib"):
-        gathered(crawl, 5)
+        gathered(crawl, 2)
