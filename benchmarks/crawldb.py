@@ -42,7 +42,7 @@ from cobnut.testing.tables import DAY_MS, MICRO, START_MS, page
 from cobnut.urls.hosts import bucket_of
 
 FIRST, SECOND = "20260101000000", "20260102000000"
-STAGES = ("stats", "lookup", "why", "generate", "updatedb", "invertlinks", "dedup", "inject")
+STAGES = ("stats", "lookup", "why", "generate", "updatedb", "invertlinks", "rank", "dedup", "inject")
 CHUNK = 1 << 20
 LAYERED = ("updatedb", "invertlinks")
 """Stages that write what a round changes; a whole table only where there is none yet."""
@@ -242,6 +242,8 @@ def run_stage(name: str, folder: Path, rows: int, whole: bool = False) -> dict[s
             return dict(updatedb.updatedb(crawl, settings, clock=clock).counts)
         case "invertlinks":
             return dict(linkage.invertlinks(crawl, settings).counts)
+        case "rank":
+            return dict(linkage.rank(crawl, settings).counts)
         case "dedup":
             return dict(dedup.dedup(crawl, settings).counts)
     raise SystemExit(f"no stage is called {name}")

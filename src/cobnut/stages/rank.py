@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cobnut.graph.pagerank import pagerank
+from cobnut.graph.places import Places
 from cobnut.records import catalogue as tables
 from cobnut.records.outcomes import EMBED_KINDS
 from cobnut.records.steps import Job, Stage
@@ -85,18 +86,19 @@ def _edges(keys: Any, segments: list[SegmentFolder], linkdb: TableStore) -> tupl
     import pyarrow.compute as pc
 
     embeds = pa.array(sorted(EMBED_KINDS))
+    known = Places(keys)
     newest = np.full(len(keys), -1, np.int64)
     for ordinal, segment in enumerate(segments):
         parsed = read_files(tables.PARSED, segment.part_files(tables.PARSED), ["url_key", "parse_status"])
         good = parsed.filter(pc.equal(parsed["parse_status"], "ok")).column("url_key")
-        places = _places(good, keys)
+        places = known.of(good)
         newest[places[places >= 0]] = ordinal
     sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     columns = ["from_key", "to_key", "nofollow", "kind"]
     for ordinal, segment in enumerate(segments):
         for batch in batches_of(tables.LINKS, segment.part_files(tables.LINKS), columns, rows=262_144):
             batch = batch.filter(pc.invert(pc.is_in(batch.column("kind"), value_set=embeds)))  # an embed is no vote
-            out, into = _places(batch.column("from_key"), keys), _places(batch.column("to_key"), keys)
+            out, into = known.of(batch.column("from_key")), known.of(batch.column("to_key"))
             follow = ~np.asarray(batch.column("nofollow").to_numpy(zero_copy_only=False), bool)
             # a redirect's source is not parsed; its link is current as long as its segment is the newest to name it
             redirect = np.asarray(pc.equal(batch.column("kind"), "redirect").to_numpy(zero_copy_only=False), bool)
@@ -108,20 +110,9 @@ def _edges(keys: Any, segments: list[SegmentFolder], linkdb: TableStore) -> tupl
     if version is not None:
         with version:
             for batch in batches_of(tables.LINKDB, version.files(), ["from_key", "to_key", "nofollow"], rows=262_144):
-                out, into = _places(batch.column("from_key"), keys), _places(batch.column("to_key"), keys)
+                out, into = known.of(batch.column("from_key")), known.of(batch.column("to_key"))
                 follow = ~np.asarray(batch.column("nofollow").to_numpy(zero_copy_only=False), bool)
                 keep = (out >= 0) & (into >= 0) & follow & (np.where(out >= 0, newest[np.maximum(out, 0)], 0) < 0)
                 sources.append(out[keep])
                 targets.append(into[keep])
     return np.concatenate(sources), np.concatenate(targets)
-
-
-def _places(values: Any, keys: Any) -> NDArray[np.int64]:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    found = pc.index_in(values, value_set=keys)
-    return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
