@@ -186,8 +186,11 @@ def write_segment(
     answers = rows_of(
         tables.FETCHED, {**common, "outcome": "success", "http_status": 200, "digest": digest, "depth": 1}, count
     )
+    # every sixth page has the content of another, as on real sites
+    content = digest.take(pa.array(np.where(np.arange(count) % 6 == 5, np.arange(count) // 12, np.arange(count))))
     parsed = rows_of(
-        tables.PARSED, {**common, "parse_status": "ok", "text": rows["key"], "title": rows["key"], "signature": digest},
+        tables.PARSED,
+        {**common, "parse_status": "ok", "text": rows["key"], "title": rows["key"], "signature": content},
         count,
     )  # fmt: skip
     asked_for = {k: v for k, v in common.items() if k != "fetched_at"}

@@ -3,17 +3,36 @@
 -- then shortest URL, then first by key. The score is the link rank, and where that is equal the crawldb's: the link rank
 -- depends on the links alone, so that an interrupted crawl decides as an undisturbed one. Newest goes by the day, for the
 -- same reason.
-WITH versions AS (
+-- Most pages have one version, of content that no other has, and name no other page: what is known of them is not looked up.
+WITH good AS (
     SELECT
         v.url_key AS url_key, v.url AS url, v.host AS host, v.bucket AS bucket, v.segment AS segment,
-        v.signature AS signature, v.canonical_key AS canonical_key, v.noindex AS noindex, v.fetched_at AS fetched_at,
+        v.signature AS signature, v.canonical_key AS canonical_key, v.noindex AS noindex, v.fetched_at AS fetched_at
+    FROM parsed v
+    WHERE v.parse_status = 'ok'
+),
+alike AS (
+    SELECT v.signature AS signature FROM good v GROUP BY v.signature HAVING COUNT(*) > 1
+),
+concerned AS (
+    SELECT v.url_key AS url_key FROM good v GROUP BY v.url_key HAVING COUNT(*) > 1
+    UNION
+    SELECT v.url_key AS url_key FROM good v JOIN alike a ON a.signature = v.signature
+    UNION
+    SELECT v.url_key AS url_key FROM good v WHERE v.canonical_key <> v.url_key
+    UNION
+    SELECT v.canonical_key AS url_key FROM good v WHERE v.canonical_key <> v.url_key
+),
+versions AS (
+    SELECT
+        v.*,
         row_number() OVER (
             PARTITION BY v.url_key ORDER BY v.segment DESC NULLS LAST, v.fetched_at DESC NULLS LAST,
                 v.signature ASC NULLS LAST, v.canonical_key ASC NULLS LAST, v.noindex ASC NULLS LAST,
                 v.url ASC NULLS LAST
         ) AS place
-    FROM parsed v
-    WHERE v.parse_status = 'ok'
+    FROM good v
+    JOIN concerned k ON k.url_key = v.url_key
 ),
 newest AS (
     SELECT
