@@ -46,8 +46,8 @@ def inject(
 
     clock = clock or SystemClock()
     schema = pa_schema(inject_stage.LINES)
-    numbered = list(enumerate(lines, 1))
-    table = pa.table([pa.array([n for n, _ in numbered]), pa.array([t for _, t in numbered])], schema=schema)
+    texts = pa.array(lines, pa.string())
+    table = pa.table([pa.array(range(1, len(texts) + 1), pa.int64()), texts], schema=schema)
     score = InjectedScore(settings.scoring)
     # a seed is in scope by being one: only the other rules are asked
     seed_filters = tuple(name for name in settings.urls.filters if name != "scope")

@@ -84,6 +84,8 @@ def parse_line(line: str) -> SeedLine | None:
     line = line.strip()
     if not line or line.startswith("#"):
         return None
+    if "\t" not in line:
+        return SeedLine(line, None, None, None, {}, None)
     url, *pairs = line.split("\t")
     score = interval = fixed = None
     metadata: dict[str, str] = {}
@@ -149,28 +151,28 @@ def read_lines(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Ite
             seed = parse_line(line)
             if seed is not None:
                 rows.append(_row(number, seed, context))
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+        # column by column: a dictionary a row takes a third of the time of all that is done here
+        columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema=schema
+        )
 
 
-def _row(number: int, seed: SeedLine, context: InjectContext) -> dict[str, object]:
+def _row(number: int, seed: SeedLine, context: InjectContext) -> tuple[object, ...]:
+    """A row of READ."""
     found = None if NOT_UTF8 in seed.url else context.forms(seed.url)
-    row: dict[str, object] = {"line_no": number, "requested": seed.url[:MOST_SHOWN], "note": seed.note}
     if found is None:
-        return {**row, "rule": why_no_url(seed.url)}
-    row.update(
-        url_key=found.key, url=stored_url(found.url, found.normalized), requested=found.url, host=found.host,
-        bucket=found.bucket, rule=context.refuses(found.normalized),
-    )  # fmt: skip
+        shown = seed.url[:MOST_SHOWN]
+        return (
+            number, None, None, shown, None, None, None, None, None, None, None, None, why_no_url(seed.url), seed.note,
+        )  # fmt: skip
     base = context.default_score if seed.score is None else seed.score
-    return {
-        **row,
-        "score": context.score(found.normalized, base, seed.metadata),
-        "score_given": seed.score is not None,
-        "interval_s": seed.interval_s,
-        "fixed_interval_s": seed.fixed_interval_s,
-        "host_interval_s": context.host_intervals.get(found.host),
-        "metadata": list(seed.metadata.items()) or None,
-    }
+    return (
+        number, found.key, stored_url(found.url, found.normalized), found.url, found.host, found.bucket,
+        context.score(found.normalized, base, seed.metadata), seed.score is not None, seed.interval_s,
+        seed.fixed_interval_s, context.host_intervals.get(found.host), list(seed.metadata.items()) or None,
+        context.refuses(found.normalized), seed.note,
+    )  # fmt: skip
 
 
 def merge_metadata(batches: Iterable[pa.RecordBatch], context: InjectContext) -> Iterator[pa.RecordBatch]:

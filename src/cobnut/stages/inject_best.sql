@@ -1,11 +1,21 @@
 -- Of each seed the line that counts: the one with the higher score, then the later one.
-WITH ranked AS (
+-- Few seeds come twice; only these are put in order.
+WITH again AS (
+    SELECT f.url_key AS url_key FROM found f GROUP BY f.url_key HAVING COUNT(*) > 1
+),
+ranked AS (
+    SELECT f.*, 1 AS place
+    FROM found f
+    LEFT JOIN again a ON a.url_key = f.url_key
+    WHERE a.url_key IS NULL
+    UNION ALL
     SELECT
         f.*,
         row_number() OVER (
             PARTITION BY f.url_key ORDER BY f.score DESC NULLS LAST, f.line_no DESC NULLS LAST
         ) AS place
     FROM found f
+    JOIN again a ON a.url_key = f.url_key
 )
 SELECT
     CAST(r.line_no AS BIGINT) AS line_no,

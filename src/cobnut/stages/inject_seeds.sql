@@ -7,13 +7,22 @@ WITH every_row AS (
     FROM found f
     CROSS JOIN params p
 ),
+again AS (
+    SELECT e.url_key AS url_key FROM every_row e GROUP BY e.url_key HAVING COUNT(*) > 1
+),
 first_seen AS (
+    SELECT e.*, 1 AS place
+    FROM every_row e
+    LEFT JOIN again a ON a.url_key = e.url_key
+    WHERE a.url_key IS NULL
+    UNION ALL
     SELECT
         e.*,
         row_number() OVER (
             PARTITION BY e.url_key ORDER BY e.injected_at ASC NULLS LAST, e.line_no ASC NULLS LAST
         ) AS place
     FROM every_row e
+    JOIN again a ON a.url_key = e.url_key
 )
 SELECT
     CAST(f.url_key AS STRING) AS url_key,
