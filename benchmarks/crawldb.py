@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cobnut.config.sections import CrawlSettings, Settings, StorageSettings
+from cobnut.config.sections import CrawlSettings, EngineSettings, Settings, StorageSettings
 from cobnut.crawl.linkage import limits_of
 from cobnut.engines.session import BATCH_ROWS
 from cobnut.records import catalogue as tables
@@ -89,9 +89,9 @@ def rows_of(table: Table, columns: dict[str, Any], count: int) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=table.schema())
 
 
-def settings_of(whole: bool = False) -> Settings:
+def settings_of(whole: bool = False, threads: int = 0) -> Settings:
     storage = StorageSettings(delta_share=0.0) if whole else StorageSettings()
-    return Settings(crawl=CrawlSettings(scope="web"), storage=storage)
+    return Settings(crawl=CrawlSettings(scope="web"), storage=storage, engine=EngineSettings(threads=threads))
 
 
 def make(folder: Path, rows: int, links: int, share: float, settings: Settings) -> None:
@@ -224,11 +224,12 @@ def write_segment(
     segment.set_state(PARSED)
 
 
-def run_stage(name: str, folder: Path, rows: int, whole: bool = False) -> dict[str, Any]:
+def run_stage(name: str, folder: Path, rows: int, whole: bool = False, threads: int = 0) -> dict[str, Any]:
     """Runs one stage in this process and says what it did."""
     from cobnut.crawl import dedup, generate, inject, linkage, updatedb
 
-    crawl, settings, clock = CrawlFolder.open(folder), settings_of(whole), VirtualClock(START_MS + 2 * DAY_MS)
+    crawl, clock = CrawlFolder.open(folder), VirtualClock(START_MS + 2 * DAY_MS)
+    settings = settings_of(whole, threads)
     match name:
         case "lookup":
             return look_up(crawl, rows)
@@ -292,7 +293,7 @@ def command(*arguments: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measured(name: str, folder: Path, rows: int, whole: bool = False) -> tuple[float, float, str]:
+def measured(name: str, folder: Path, rows: int, whole: bool = False, threads: int = 0) -> tuple[float, float, str]:
     """CPU seconds and peak MiB of a stage in a process of its own, imports left out."""
     if name == "stats":
         return command("read", "crawldb", str(folder), "--stats"), 0, "`cobnut read crawldb --stats`, start included"
@@ -302,19 +303,19 @@ def measured(name: str, folder: Path, rows: int, whole: bool = False) -> tuple[f
         return command("why", str(folder), url), 0, "`cobnut why`, start included"
     done = subprocess.run(
         [sys.executable, __file__, "--stage", name, "--folder", str(folder), "--rows", str(rows),
-         *(["--whole"] if whole else [])],
+         "--threads", str(threads), *(["--whole"] if whole else [])],
         check=True, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     said = json.loads(done.stdout)
     return said["cpu_s"], said["peak_mib"], json.dumps(said["counts"])
 
 
-def measured_whole(name: str, folder: Path, rows: int) -> float:
+def measured_whole(name: str, folder: Path, rows: int, threads: int) -> float:
     """CPU seconds of a stage that writes its tables whole; what it writes is thrown away."""
     copy = folder.with_name(f"{folder.name}-whole")
     shutil.copytree(folder, copy, copy_function=os.link)
     try:
-        return measured(name, copy, rows, whole=True)[0]
+        return measured(name, copy, rows, True, threads)[0]
     finally:
         shutil.rmtree(copy)
 
@@ -325,6 +326,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_500_000)
     parser.add_argument("--links", type=int, default=5_000_000)
     parser.add_argument("--hosts-share", type=float, default=1.0)
+    parser.add_argument("--threads", type=int, default=0, help="of the engine; 0, the default, is one per core")
     parser.add_argument("--only", nargs="*", default=list(STAGES), choices=STAGES)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--keep", action="store_true", help="keep the crawl, to be used again with --folder")
@@ -336,7 +338,7 @@ def main() -> None:
         import pyarrow.parquet  # noqa: F401  # nor this
 
         begun = time.process_time()
-        counts = run_stage(options.stage, options.folder, options.rows, options.whole)
+        counts = run_stage(options.stage, options.folder, options.rows, options.whole, options.threads)
         print(json.dumps({"cpu_s": time.process_time() - begun, "peak_mib": peak_mib(), "counts": counts}))
         return
     folder = options.folder or Path(tempfile.mkdtemp(prefix="cobnut-bench-")) / "crawl"
@@ -350,8 +352,8 @@ def main() -> None:
     print(f"{'stage':12} {'CPU s':>7} {'MiB':>6}  what it did   (load {os.getloadavg()[0]:.1f})")
     for name in options.only:
         is_layered = options.hosts_share < 1 and name in LAYERED and not options.whole
-        whole = measured_whole(name, folder, options.rows) if is_layered else 0.0
-        cpu, peak, what = measured(name, folder, options.rows, options.whole)
+        whole = measured_whole(name, folder, options.rows, options.threads) if is_layered else 0.0
+        cpu, peak, what = measured(name, folder, options.rows, options.whole, options.threads)
         if is_layered:
             what += f"; written whole {whole:.2f} CPU s: {cpu / whole:.2f} of that"
         print(f"{name:12} {cpu:7.2f} {peak:6.0f}  {what}", flush=True)
