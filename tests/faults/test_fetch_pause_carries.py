@@ -8,13 +8,16 @@ import sys
 import time
 
 import msgspec
+import pyarrow as pa
 import pytest
 from crawling import cobnut, command, environment, to_web
 
+from cobnut.fetcher.answer import now_ms
 from cobnut.fetcher.pool import FetchPool
 from cobnut.records.catalogue import HOSTDB
 from cobnut.storage.layout import CrawlFolder
 from cobnut.testing.fakeweb import Answer, moved
+from cobnut.urls.resolve import forms
 
 SLACK_S = 0.03
 """Times on disk are whole milliseconds of the wall clock, and answers take a moment to arrive."""
@@ -111,6 +114,34 @@ def test_a_segment_that_is_not_applied_counts(bench, web):
     web.site("a.test", {"/robots.txt": ROBOTS, "*": "page"})
     bench.fetch("http://a.test/1")
     bench.fetch("http://a.test/2")
+    assert web.stats("a.test").min_gap_s >= 0.8 - SLACK_S
+
+
+def apply(bench, **host):
+    """The hostdb holds the segment, and says this of a.test, which another crawl may have brought (`mergedb`)."""
+    row = {"host": "a.test", "bucket": forms("http://a.test/").bucket, "updated_at": now_ms(), **host}
+    row = {c.name: None if c.nullable else 0 for c in HOSTDB.columns} | row
+    with bench.crawl.table(HOSTDB).begin() as draft:
+        draft.write_partition(0, [pa.Table.from_pylist([row], schema=HOSTDB.schema())])
+        draft.publish("mergedb", applied=[{"segment": bench.segment.name}])
+
+
+def test_a_pause_that_the_hostdb_holds_wins_over_a_segment_that_it_holds_too(bench, web):
+    web.site("a.test", {"/robots.txt": Answer(404), "*": "page"})
+    bench.fetch("http://a.test/1")
+    apply(bench, next_fetch_at=now_ms() + 3_600_000, backoff_s=3600, failures=3, last_error="http_503")
+    report = bench.fetch("http://a.test/2")
+    assert report.left_by == {"host_backoff": 1}
+    assert not web.requests("a.test", "/2")
+
+
+def test_a_pause_that_the_hostdb_holds_no_more_is_over_and_the_delay_is_not(bench, web):
+    busy = Answer(503, b"", (("Retry-After", "3600"),))
+    web.site("a.test", {"/robots.txt": Answer(404), "/1": busy, "*": "page"})
+    bench.fetch("http://a.test/1", settings=bench.with_settings(delay_s=0.8))
+    assert bench.hosts("traffic")[0]["next_fetch_at"] > now_ms() + 3_000_000
+    apply(bench, backoff_s=0, failures=0)
+    assert bench.fetch("http://a.test/2", settings=bench.with_settings(delay_s=0.8)).complete
     assert web.stats("a.test").min_gap_s >= 0.8 - SLACK_S
 
 

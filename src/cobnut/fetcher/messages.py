@@ -24,7 +24,8 @@ class FetchSpec(msgspec.Struct, frozen=True):
 
     `deadline_s`: seconds from now after which nothing new is started (None: without). `robots_files` and
     `hostdb_files`: Parquet files of what earlier rounds learned; `hosts_files`: of what segments learned that these
-    do not hold yet, or that were fetched a moment ago. `asked_until_ms`: until then any host may have been asked, by
+    do not hold yet; `asked_files`: of what segments learned a moment ago that they hold, which say when hosts were
+    asked last, and nothing else that still counts. `asked_until_ms`: until then any host may have been asked, by
     a run that was killed. `owner`: the process that locks name as theirs. `crawldb_files`: those of each partition.
     """
 
@@ -40,6 +41,7 @@ class FetchSpec(msgspec.Struct, frozen=True):
     robots_files: tuple[str, ...] = ()
     hostdb_files: tuple[str, ...] = ()
     hosts_files: tuple[str, ...] = ()
+    asked_files: tuple[str, ...] = ()
     asked_until_ms: int = 0
     owner: Owner | None = None
     crawldb_files: tuple[tuple[str, ...], ...] = ()

@@ -204,7 +204,9 @@ def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
 
 def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
     """What the tables say of hosts, and of those that redirects may lead to; what segments say that are not in the
-    tables yet, newer rows over older ones. `delays`: Crawl-delays of robots.txt answers that were read back."""
+    tables yet, newer rows over older ones. Of segments that the tables hold, only when hosts were asked last counts:
+    what other crawls know may have come over the rest (`mergedb`). `delays`: Crawl-delays of robots.txt answers that
+    were read back."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -221,7 +223,8 @@ def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
             )  # fmt: skip
     rows: list[dict[str, Any]] = []
     since = wall - int(longest_delay_s(run.spec.fetcher) * 1000)
-    recent = (pc.field("seen_at") >= since) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
+    asked = pc.field("seen_at") >= since
+    recent = asked | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
     recent |= pc.field("event") == "traffic"
     for path in run.spec.hosts_files if hosts else ():
         with contextlib.suppress(FileNotFoundError):  # a chunk without its partner, which went meanwhile
@@ -236,6 +239,11 @@ def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
         elif row["crawl_delay_ms"] is not None:
             known = known._replace(crawl_delay_ms=row["crawl_delay_ms"])
         past[row["host"]] = known._replace(asked_at=max(known.asked_at, row["seen_at"]))
+    for path in run.spec.asked_files if hosts else ():
+        with contextlib.suppress(FileNotFoundError):
+            for row in pq.read_table(path, columns=["host", "seen_at"], filters=asked).to_pylist():
+                known = past.get(row["host"], HostPast())
+                past[row["host"]] = known._replace(asked_at=max(known.asked_at, row["seen_at"]))
     for host, delay_ms in delays.items():
         known = past.get(host, HostPast())
         past[host] = known._replace(crawl_delay_ms=max(delay_ms, known.crawl_delay_ms or 0))

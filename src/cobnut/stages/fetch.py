@@ -183,7 +183,7 @@ def make_spec(
     hostdb = opened.get(HOSTDB.name)
     applied = {entry["segment"] for entry in hostdb.manifest.get("applied", [])} if hostdb is not None else set()
     crawldb = opened.get(CRAWLDB.name)
-    hosts_files, asked_until = _last_requests(crawl, segment, settings, applied)
+    hosts_files, asked_files, asked_until = _last_requests(crawl, segment, settings, applied)
     proxy = parse_proxy(fetcher.proxy)
     guard = AddressGuard(tuple(map(parse_net, fetcher.allow_net)), typed_endpoints(seeds))
     return FetchSpec(
@@ -192,7 +192,7 @@ def make_spec(
         rules=tuple(map(parse_resolve, fetcher.resolve)), proxy=proxy.url if proxy is not None else "",
         software=f"Cobnut/{__version__}", deadline_s=deadline_s,
         robots_files=paths.get(ROBOTS.name, ()), hostdb_files=paths.get(HOSTDB.name, ()),
-        hosts_files=hosts_files, asked_until_ms=asked_until, owner=this_process(),
+        hosts_files=hosts_files, asked_files=asked_files, asked_until_ms=asked_until, owner=this_process(),
         crawldb_files=() if crawldb is None else tuple(
             # what is newer first: of two rows for a page the first found holds
             tuple(map(str, (*files.delta, *files.base)))
@@ -203,24 +203,28 @@ def make_spec(
 
 def _last_requests(
     crawl: CrawlFolder, segment: SegmentFolder, settings: Settings, applied: set[str]
-) -> tuple[tuple[str, ...], int]:
-    """Files that say when hosts were asked last: of segments that are not in the hostdb, and of those written no
-    longer ago than a pause may last. And until when a killed run of another segment may have asked any host."""
+) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """Files that say when hosts were asked last: of segments that are not in the hostdb; of those in it that were
+    written no longer ago than a pause may last. And until when a killed run of another segment may have asked any
+    host."""
     from cobnut.fetcher.answer import now_ms
     from cobnut.fetcher.pace import longest_delay_s
     from cobnut.fetcher.results import STATE_FOLDER, asked_until_ms
 
     since_s = now_ms() / 1000 - longest_delay_s(settings.fetcher)
     files: list[str] = []
+    asked_files: list[str] = []
     asked_until = 0
     for other in crawl.segments():
         folder = other.folder(HOSTS)
-        if other.name not in applied or (folder.is_dir() and folder.stat().st_mtime >= since_s):
+        if other.name not in applied:
             files += map(str, other.part_files(HOSTS))
+        elif folder.is_dir() and folder.stat().st_mtime >= since_s:
+            asked_files += map(str, other.part_files(HOSTS))
         if other.name not in applied and other.name != segment.name:  # of its own parts each worker knows by itself
             locks = (other.path / STATE_FOLDER).glob("*.lock")
             asked_until = max(asked_until, *map(asked_until_ms, locks), 0)
-    return tuple(files), asked_until
+    return tuple(files), tuple(asked_files), asked_until
 
 
 def typed_endpoints(seeds: Iterable[str]) -> frozenset[tuple[str, int]]:
