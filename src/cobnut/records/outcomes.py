@@ -76,7 +76,6 @@ REASONS: dict[str, str] = {
     "noindex": "The page forbids indexing.",
     "canonical": "The page names another page as the one to show.",
     "trap_budget": "More URLs of one pattern than its budget allows.",
-    "not_found_once": "404, seen once: a second visit on another day decides.",
     "max_depth": "Deeper than crawl.depth.",
 }
 """Every reason with one sentence; a number or a rule name may follow (`http_404`, `filtered_by:scope`)."""

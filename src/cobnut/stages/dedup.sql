@@ -69,7 +69,7 @@ shown AS (
     WHERE NOT noindex AND NOT taken_back AND (status IS NULL OR status IN ('fetched', 'not_modified', 'unfetched'))
         -- the merged index hides these: such a page can stand for no other
         AND (reason IS NULL OR reason NOT IN (
-            'noindex', 'media_type', 'http_404', 'http_410', 'not_found_once', 'robots_denied'
+            'noindex', 'media_type', 'http_404', 'http_410', 'robots_denied'
         ))
 ),
 canonical AS (

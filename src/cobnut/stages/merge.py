@@ -59,7 +59,7 @@ STAGE = Stage(
 )
 
 HIDDEN_STATUSES = frozenset({outcomes.GONE, outcomes.REDIRECT_TEMP, outcomes.REDIRECT_PERM, outcomes.PARSE_FAILED})
-HIDDEN_REASONS = frozenset({"noindex", "media_type", "http_404", "http_410", "not_found_once", "robots_denied"})
+HIDDEN_REASONS = frozenset({"noindex", "media_type", "http_404", "http_410", "robots_denied"})
 """Reasons for which a page is not shown whatever its state; a single 404 already leaves the index."""
 
 
