@@ -2,8 +2,8 @@
 
 Reads what one segment fetched and parsed, and what the whole crawl says of its pages (`linked`: scores and anchors,
 which may be missing); writes the segment's own index, which can be searched by itself. A page is in it when it was
-fetched with success, parsed, and does not forbid indexing. A segment whose inputs and settings have not changed is
-left as it is.
+fetched with success, parsed, does not forbid indexing, and does not send on to another at once. A segment whose inputs
+and settings have not changed is left as it is.
 
 Not here: which version of a page is shown, and duplicates (`stages.merge`, `stages.dedup`).
 """
@@ -54,7 +54,7 @@ STAGE = Stage(
 _BATCH_ROWS = 512
 _PARSED_COLUMNS = [
     "url_key", "url", "host", "parse_status", "title", "text", "main_text", "headings", "description", "language",
-    "media_type", "noindex", "noarchive", "fetched_at", "score",
+    "media_type", "noindex", "noarchive", "fetched_at", "score", "refresh_key",
 ]  # fmt: skip
 _FETCHED_COLUMNS = ["url_key", "outcome", "last_modified", "warc_file", "warc_offset", "depth"]
 _LINKED_COLUMNS = [
@@ -220,7 +220,7 @@ def documents_of(
         links = linked.of(rows["url_key"])
         for i, url_key in enumerate(rows["url_key"]):
             answer = fetched.get(url_key)
-            reason = _why_not(rows["parse_status"][i], rows["noindex"][i], answer)
+            reason = _why_not(rows["parse_status"][i], rows["noindex"][i], rows["refresh_key"][i], answer)
             if reason is None and url_key in seen:
                 reason = "parsed_twice"
             if reason is not None:
@@ -231,7 +231,7 @@ def documents_of(
             yield document if boost is None else _boosted(document, boost)
 
 
-def _why_not(parse_status: str, noindex: bool, answer: dict[str, Any] | None) -> str | None:
+def _why_not(parse_status: str, noindex: bool, refresh_key: str | None, answer: dict[str, Any] | None) -> str | None:
     """Why a parsed page gets no document; None when it gets one."""
     if parse_status != "ok":
         return f"parse_{parse_status}"
@@ -239,6 +239,8 @@ def _why_not(parse_status: str, noindex: bool, answer: dict[str, Any] | None) ->
         return "noindex"
     if answer is not None and answer["outcome"] != "success":
         return str(answer["outcome"])
+    if refresh_key is not None:  # a redirect, as any other
+        return "refresh"
     return None
 
 

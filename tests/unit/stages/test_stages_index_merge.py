@@ -117,12 +117,13 @@ def test_pages_that_are_not_to_be_found_are_left_out_by_reason(crawl: CrawlFolde
     pages = [
         page("ok"), page("secret", noindex=True), page("broken", parse_status="failed"),
         page("image", parse_status="skipped"), page("moved"),
+        page("on", refresh_key="org,example)/ok", refresh_delay_s=0), page("slow", refresh_delay_s=9),
     ]  # fmt: skip
-    answers = [answer(n) for n in ("ok", "secret", "broken", "image")] + [answer("moved", outcome="redirect_perm")]
+    answers = [answer(p["title"]) for p in pages if p["title"] != "moved"] + [answer("moved", outcome="redirect_perm")]
     segment(crawl, "20260101000000", pages, fetched=answers)
     (done,) = run_index(crawl, SETTINGS, clock=CLOCK).segments
-    assert done.doc_count == 1
-    assert done.left_out == {"noindex": 1, "parse_failed": 1, "parse_skipped": 1, "redirect_perm": 1}
+    assert done.doc_count == 2
+    assert done.left_out == {"noindex": 1, "parse_failed": 1, "parse_skipped": 1, "redirect_perm": 1, "refresh": 1}
 
 
 def test_a_segment_is_indexed_again_only_when_its_inputs_or_settings_change(crawl: CrawlFolder) -> None:
