@@ -7,7 +7,8 @@ reaches the engine as text, and nothing but the columns that are given can be na
 Columns have the values that a person is shown: scores as numbers (`score > 0.5`), and the URL in `url` also where the
 table leaves it NULL because it equals the normalised form. A text compared with a column of another kind is read in
 that kind: `fetched_at > '2026-01-31'` as a time, `signature = '0cc175b9…'` as bytes. What cannot be compared is
-refused: a text that is no number with a number, a number with a text, anything with NULL, which nothing equals.
+refused: a text that is no number with a number, a number with a text, anything with NULL, which nothing equals. What is
+divided by 0 is NULL, so that no comparison holds for it.
 
 Not here: which columns a command offers (`inspect.where`, `crawl.condition`), running the condition.
 """
@@ -209,6 +210,11 @@ class _Reader:
         for piece in (left, right):
             if piece.kind not in _NUMBERS:
                 raise self._error(f"{sign!r} takes numbers", _EXAMPLE, back=1)
+        if sign in "/%":
+            if right.sql == "?" and not right.params[0]:
+                raise self._error("nothing can be divided by 0", _EXAMPLE, back=1)
+            if right.sql != "?":  # the engines differ in what they make of x / 0: NULL, infinity or an error
+                right = _Piece(f"nullif({right.sql}, 0)", right.params)
         return _Piece(f"({left.sql} {sign} {right.sql})", left.params + right.params, "number")
 
     def _operand(self) -> _Piece:
@@ -379,7 +385,19 @@ class _Reader:
         near = difflib.get_close_matches(name.lower(), list(self.names), n=1)
         plain = [known for known in self.names if "." not in known]
         hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(plain)}"
+        if self._stands_for_a_text():
+            other = f", or did you mean {near[0]}?" if near else ""
+            hint = f"write a text in single quotes: '{name[:80]}'{other}"
         return self._error(f"no column {name[:80]!r}", hint, back=1)
+
+    def _stands_for_a_text(self) -> bool:
+        """Whether what was read last stands where one writes a value: compared, or one of a list."""
+        before = [value.lower() for _, value, _ in self.tokens[: self.position - 1]]
+        if before and before[-1] in ("(", ","):
+            opened = len(before) - 1 - before[::-1].index("(") if "(" in before else 0
+            before = before[:opened]
+            return before[-1:] == ["in"]
+        return before[-1:] != [] and (before[-1] in _COMPARE or before[-1] in ("like", "ilike"))
 
     def _error(self, what: str, remedy: str, back: int = 0) -> InputError:
         """What is wrong, and where: at the token that comes next, or so many before it."""
