@@ -218,7 +218,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 DOCS: dict[str, str] = {
     "crawl.scope": "Which links are followed: host (of a seed), domain (registrable), prefix (folder of a seed), web (all).",
     "crawl.depth": "Links followed from a seed; -1 is without limit, 0 only the seeds.",
-    "crawl.max_pages": "Pages fetched in one run of `cobnut crawl`; 0 is without limit.",
+    "crawl.max_pages": "Pages fetched in one run of `cobnut crawl`; 0 is without limit. Answers that bring no page do not "
+    "count: unchanged (304), redirects, failures.",
     "crawl.max_time_s": "Time one run of `cobnut crawl` may take; 0 is without limit.",
     "crawl.round_pages": "Most URLs in the fetchlist of one round.",
     "crawl.round_s": "A round is sealed after this time; what it did not reach is in the next fetchlist.",

@@ -40,7 +40,12 @@ KEPT = ("crawl.scope", "crawl.depth")
 @click.command("crawl")
 @on_crawl
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--max-pages", metavar="N", help="Pages fetched in this run; 0 is without limit.")
+@click.option(
+    "--max-pages",
+    metavar="N",
+    help="Pages fetched in this run; 0 is without limit. An answer that brings none (unchanged, redirect, 404) is not "
+    "counted.",
+)
 @click.option("--depth", metavar="N", help="Links followed from a seed; -1 is without limit. Kept in cobnut.toml.")
 @click.option("--max-time", metavar="TIME", help="Time this run may take (90, 10m, 2h).")
 @click.option(

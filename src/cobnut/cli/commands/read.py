@@ -187,7 +187,9 @@ def read_index(crawl_dir: Path, overrides: tuple[str, ...], stats: bool, url: st
             return 1
         if url is None or stats:
             counts = {"documents": reader.doc_count, "index_segments_open": reader.index_segment_count}
-            return _print_stats({"folder": str(reader.folder), **counts, **reader.manifest.fields()}, as_json)
+            fields = reader.manifest.fields()
+            del fields["doc_count"]  # the same, as it was announced: whether it is so `cobnut doctor` says
+            return _print_stats({"folder": str(reader.folder), **counts, **fields}, as_json)
         document = reader.get(forms_of(url, settings).key)
     finally:
         source.close()
