@@ -182,7 +182,7 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How tables lie on disk."""
 
-    partition_rows: int = 250_000
+    partition_rows: int = 400_000
     delta_least_rows: int = 50_000
     delta_share: float = 0.5
     grace_s: int = 60

@@ -141,7 +141,8 @@ class LocalEngine:
             elif not source.partitioned:
                 _bind(session, source, run, versions, None)
         for step in stage.prelude:
-            session.run(step, run.context)
+            is_split = not isinstance(step, Job) and step.output in stage.split
+            session.run(step, run.context, "bucket" if is_split and partitions > 1 else "")
         for name in stage.split:
             session.rename(name, f"{name}__all")
 

@@ -130,13 +130,15 @@ class Session:
         self.connection.execute(f"ALTER TABLE {name} RENAME TO {new}")
         self._kinds[new] = self._kinds.pop(name)
 
-    def run(self, step: Step, context: Any) -> None:
-        """Runs one step; its output is a relation afterwards."""
+    def run(self, step: Step, context: Any, order: str = "") -> None:
+        """Runs one step; its output is a relation afterwards. One that is read in shares is put in their order, so
+        that a share is found without reading all."""
         if isinstance(step, Sql):
             self.drop(step.output)
             with _engine_errors(self, step.name):
                 kind = "VIEW" if isinstance(step, Lazy) else "TABLE"
-                self._execute(f"CREATE TEMP {kind} {step.output} AS {step.text}", step.name)
+                text = f"SELECT * FROM ({step.text}) ORDER BY {order}" if order else step.text
+                self._execute(f"CREATE TEMP {kind} {step.output} AS {text}", step.name)
             self._kinds[step.output] = kind
         elif isinstance(step, Map):
             import pyarrow as pa
