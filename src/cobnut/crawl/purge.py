@@ -21,6 +21,7 @@ from cobnut.fetcher.tombstone import replace_records
 from cobnut.frontier.forgotten import forgotten_of, forgotten_rows, key_test
 from cobnut.records import catalogue as tables
 from cobnut.records.columns import Table
+from cobnut.storage.layers import Layers
 from cobnut.storage.layout import CrawlFolder, SegmentFolder
 from cobnut.storage.parts import write_part
 from cobnut.storage.tables import batches_of, read_files
@@ -117,24 +118,39 @@ def _emptied(rows: pa.Table, forgotten: Forgotten) -> pa.Table | None:
 
 
 def purge_linkdb(crawl: CrawlFolder, before: Callable[[], None] = lambda: None) -> int:
-    """Takes links on forgotten pages out of the linkdb; rows that went. `before` is called when there are any."""
+    """Takes links on forgotten pages out of the linkdb; rows that went. `before` is called when there are any.
+
+    Partitions that hold any are written whole: beside a delta the words of the links would still stand in the base,
+    which is also why rows are looked at that do not hold any more.
+    """
     forgotten, store = forgotten_of(crawl), crawl.table(tables.LINKDB)
     version = store.current()
     if version is None:
         return 0
     with version:
-        if not forgotten or not any(
-            value is True
-            for batch in batches_of(tables.LINKDB, version.files(), ["from_key"], 65_536)
-            for value in forgotten_rows(forgotten, batch, "from_key").to_pylist()
-        ):
+        if not forgotten:
+            return 0
+        gone = [_links_on(forgotten, version.files(partition)) for partition in range(version.partitions)]
+        if not any(gone):
             return 0
         before()
         with store.begin(version.partitions) as draft:
-            for partition in range(version.partitions):
+            for partition, count in enumerate(gone):
+                if not count:
+                    draft.keep_partition(version, partition)
+                    continue
                 rows = read_files(tables.LINKDB, version.files(partition))
                 kept = _without(rows, forgotten, "from_key")
-                draft.write_partition(partition, [rows if kept is None else kept])
+                kept = (rows if kept is None else kept).sort_by([(name, "ascending") for name in tables.LINKDB.key])
+                draft.write_partition(partition, [kept])
             kept_on = {n: version.manifest[n] for n in ("applied", "limits") if n in version.manifest}
             draft.publish("clean", **kept_on)
-            return version.rows - draft.rows
+    return sum(gone)
+
+
+def _links_on(forgotten: Forgotten, files: Layers) -> int:
+    """Rows of links on forgotten pages in all these files, those included that a newer row stands for."""
+    return sum(
+        sum(forgotten_rows(forgotten, batch, "from_key").to_pylist())
+        for batch in batches_of(tables.LINKDB, [*files.base, *files.delta], ["from_key"], 65_536)
+    )
