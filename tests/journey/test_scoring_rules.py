@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,13 @@ by_number = "upside_down:ByNumber"
 broken = "upside_down:Broken"
 stops = "upside_down:Stops"
 writes = "upside_down:Writes"
+waits = "upside_down:Waits"
 """
 MODULE = '''
+import select
+import sys
+
+
 class LastFirst:
     """What others fetch last is fetched first."""
 
@@ -76,6 +82,14 @@ class Writes:
     def injected_score(self, url, score, metadata):
         metadata["section"] = 7
         return 2 * score
+
+
+class Waits:
+    """Does not come back before it is told to."""
+
+    def injected_score(self, url, score, metadata):
+        select.select([sys.stdin], [], [], 60)
+        return score + 1
 
 
 class Stops:
@@ -187,6 +201,29 @@ def test_a_rule_that_writes_into_what_it_is_told_is_told_of_in_the_summary(kitch
     why = kitchen.run("why", crawl, "http://a.test/", rules="opic").stdout
     assert "section=own" in why
     assert kitchen.scores(crawl)[""] == 1_000_000
+
+
+WAITING = """
+from cobnut.config.sections import ScoringSettings
+from cobnut.frontier.scoring import InjectedScore
+
+seeds = InjectedScore(ScoringSettings(rules=("opic", "waits")))
+seeds.watch.every_s = 0.05
+print(seeds("http://a.test/x", 5, {}), dict(seeds.failures))
+"""
+
+
+def test_a_rule_that_does_not_come_back_is_told_of_while_it_is_waited_for(kitchen: Kitchen) -> None:
+    words, pipe = [sys.executable, "-c", WAITING], subprocess.PIPE
+    with subprocess.Popen(
+        words, text=True, env=kitchen.environment, stdin=pipe, stdout=pipe, stderr=pipe
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        out, _ = process.communicate("go on\n", timeout=60)
+    assert told.startswith("scoring rule waits has not come back from injected_score (http://a.test/x) for more than ")
+    assert "without waits in scoring.rules" in told
+    assert out == "6 {}\n"
 
 
 def test_a_rule_that_claims_to_be_an_interrupt_harms_no_page(kitchen: Kitchen) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import pickle
+import threading
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -24,6 +27,7 @@ from cobnut.frontier.scoring import (
     UpdatedScore,
     told,
 )
+from cobnut.frontier.scoring.waiting import Watch
 from cobnut.stages.generate import CANDIDATE
 
 MICRO = 1_000_000
@@ -351,3 +355,18 @@ def test_link_rank_lifts_what_is_linked_to() -> None:
     assert boost.names == ("link_rank",)
     assert boost(unknown) == MICRO
     assert boost(INDEXED) == round(MICRO * 12**0.25)
+
+
+def test_a_watch_ends_with_its_place_and_can_be_copied_to_another_process() -> None:
+    watch = Watch(every_s=0.01)
+    watched = watch.watched("longest", "injected_score", max)
+    assert watched(1, 2) == 2
+    assert watch.under_way is None
+    copy = pickle.loads(pickle.dumps(watched))
+    assert copy(3, 2) == 3
+    (thread,) = [t for t in threading.enumerate() if t is watch._thread]
+    assert thread.daemon  # no process lives longer for it
+    del watch, watched
+    gc.collect()
+    thread.join(60)
+    assert not thread.is_alive()

@@ -2,7 +2,8 @@
 
 One function for each of the five places, made once from the settings. `needed` tells whether any active rule has a say
 there. A rule that fails, or gives what is no score, leaves the value as it was; that is logged once and counted in
-`failures`, and no stage ends for it. Only the user's interrupt goes through, where there can be one.
+`failures`, and no stage ends for it. Only the user's interrupt goes through, where there can be one. One that does not
+come back is told of (`waiting`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 from cobnut.config.sections import ScoringSettings
 from cobnut.frontier.scoring.facts import DuePage, FollowedLinks, IndexedPage, LinkingPage, UpdatedPage
 from cobnut.frontier.scoring.rules import BUILT_IN, MICRO, MOST, Opic
+from cobnut.frontier.scoring.waiting import Watch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,10 +133,13 @@ class _Place:
 
     def __init__(self, place: str, scoring: ScoringSettings, max_depth: int = -1) -> None:
         self.calls: list[tuple[str, str, Any]] = []  # name of the rule, of its method, the method
+        self.watch = Watch()
         for active in active_rules(scoring, max_depth) if scoring.rules else ():
             method = next((m for m in PLACES[place] if _is_there(active.rule, m)), None)
             if method is not None:
-                self.calls.append((active.name, method, getattr(active.rule, method)))
+                call = getattr(active.rule, method)
+                call = call if active.name in BUILT_IN else self.watch.watched(active.name, method, call)
+                self.calls.append((active.name, method, call))
         self.failures: Counter[str] = Counter()
 
     @property
