@@ -82,4 +82,6 @@ def _look(of: weakref.ref[Watch], every_s: float) -> None:
 def _on(facts: Any) -> str:
     """What a rule was asked about: a URL, or many pages at once."""
     pages = getattr(facts, "num_rows", None)
-    return f"{pages:,} pages" if isinstance(pages, int) else str(getattr(facts, "url", facts))[:200]
+    if isinstance(pages, int):
+        return "1 page" if pages == 1 else f"{pages:,} pages"
+    return str(getattr(facts, "url", facts))[:200]
