@@ -145,6 +145,17 @@ def test_a_pause_that_the_hostdb_holds_no_more_is_over_and_the_delay_is_not(benc
     assert web.stats("a.test").min_gap_s >= 0.8 - SLACK_S
 
 
+def test_a_pause_that_is_newer_than_what_the_hostdb_says_holds(bench, web):
+    """A hostdb that was rolled back holds the segment by name alone, from the next updatedb on."""
+    busy = Answer(503, b"", (("Retry-After", "3600"),))
+    web.site("a.test", {"/robots.txt": Answer(404), "/1": busy, "*": "page"})
+    before = now_ms()
+    bench.fetch("http://a.test/1")
+    apply(bench, backoff_s=0, failures=0, updated_at=before)
+    assert bench.fetch("http://a.test/2").left_by == {"host_backoff": 1}
+    assert not web.requests("a.test", "/2")
+
+
 def test_a_host_that_a_redirect_leads_to_keeps_its_pause(bench, web):
     web.site("a.test", {"*": moved("http://b.test/target")}).site("b.test", {"/robots.txt": ROBOTS, "*": "page"})
     bench.fetch("http://b.test/1")

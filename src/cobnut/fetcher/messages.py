@@ -25,7 +25,7 @@ class FetchSpec(msgspec.Struct, frozen=True):
     `deadline_s`: seconds from now after which nothing new is started (None: without). `robots_files` and
     `hostdb_files`: Parquet files of what earlier rounds learned; `hosts_files`: of what segments learned that these
     do not hold yet; `asked_files`: of what segments learned a moment ago that they hold, which say when hosts were
-    asked last, and nothing else that still counts. `asked_until_ms`: until then any host may have been asked, by
+    asked last. `asked_until_ms`: until then any host may have been asked, by
     a run that was killed. `owner`: the process that locks name as theirs. `crawldb_files`: those of each partition.
     """
 

@@ -7,6 +7,7 @@ segments fetched a moment ago say of the hosts to come, into a `Run`.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -205,8 +206,8 @@ def _row_of(run: Run, found: Recovered) -> FetchedRow | None:
 def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
     """What the tables say of hosts, and of those that redirects may lead to; what segments say that are not in the
     tables yet, newer rows over older ones. Of segments that the tables hold, only when hosts were asked last counts:
-    what other crawls know may have come over the rest (`mergedb`). `delays`: Crawl-delays of robots.txt answers that
-    were read back."""
+    what other crawls know may have come over the rest (`mergedb`); and a pause that is newer than what the hostdb says,
+    which may have been rolled back. `delays`: Crawl-delays of robots.txt answers that were read back."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -214,21 +215,28 @@ def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
     past: dict[str, HostPast] = {}
     hosts = list(run.pace.facts)
     columns = ["host", "next_fetch_at", "backoff_s", "crawl_delay_ms", "failures"]
-    wanted = pc.field("host").isin(hosts) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
+    since = wall - int(longest_delay_s(run.spec.fetcher) * 1000)
+
+    def told(files: Sequence[str], filters: Any) -> Iterator[dict[str, Any]]:
+        for path in files if hosts else ():
+            with contextlib.suppress(FileNotFoundError):  # a chunk without its partner, which went meanwhile
+                names = [*columns, "seen_at", "event", "reason"]
+                yield from pq.read_table(path, columns=names, filters=filters).to_pylist()
+
+    held = list(told(run.spec.asked_files, pc.field("seen_at") >= since))
+    pauses = _pauses_at_last(held, wall)
+    wanted = pc.field("host").isin([*hosts, *pauses])
+    wanted |= (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
     for path in run.spec.hostdb_files if hosts else ():
-        for row in pq.read_table(path, columns=[*columns, "last_error"], filters=wanted).to_pylist():
+        for row in pq.read_table(path, columns=[*columns, "last_error", "updated_at"], filters=wanted).to_pylist():
             past[row["host"]] = HostPast(
                 0, row["next_fetch_at"] or 0, row["backoff_s"] or 0, row["crawl_delay_ms"], row["failures"] or 0,
                 row["last_error"],
             )  # fmt: skip
-    rows: list[dict[str, Any]] = []
-    since = wall - int(longest_delay_s(run.spec.fetcher) * 1000)
-    asked = pc.field("seen_at") >= since
-    recent = asked | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
-    recent |= pc.field("event") == "traffic"
-    for path in run.spec.hosts_files if hosts else ():
-        with contextlib.suppress(FileNotFoundError):  # a chunk without its partner, which went meanwhile
-            rows += pq.read_table(path, columns=[*columns, "seen_at", "event", "reason"], filters=recent).to_pylist()
+            if row["host"] in pauses and pauses[row["host"]]["seen_at"] <= (row["updated_at"] or 0):
+                del pauses[row["host"]]
+    recent = (pc.field("seen_at") >= since) | (pc.field("next_fetch_at") > wall) | (pc.field("crawl_delay_ms") > 0)
+    rows = [*pauses.values(), *told(run.spec.hosts_files, recent | (pc.field("event") == "traffic"))]
     for row in sorted(rows, key=itemgetter("seen_at")):
         known = past.get(row["host"], HostPast())
         if row["event"] == "traffic":
@@ -238,16 +246,20 @@ def _prior_hosts(run: Run, delays: dict[str, int]) -> None:
             )  # fmt: skip
         elif row["crawl_delay_ms"] is not None:
             known = known._replace(crawl_delay_ms=row["crawl_delay_ms"])
+        past[row["host"]] = known
+    for row in [*rows, *held]:
+        known = past.get(row["host"], HostPast())
         past[row["host"]] = known._replace(asked_at=max(known.asked_at, row["seen_at"]))
-    for path in run.spec.asked_files if hosts else ():
-        with contextlib.suppress(FileNotFoundError):
-            for row in pq.read_table(path, columns=["host", "seen_at"], filters=asked).to_pylist():
-                known = past.get(row["host"], HostPast())
-                past[row["host"]] = known._replace(asked_at=max(known.asked_at, row["seen_at"]))
     for host, delay_ms in delays.items():
         known = past.get(host, HostPast())
         past[host] = known._replace(crawl_delay_ms=max(delay_ms, known.crawl_delay_ms or 0))
     run.pace.remember(past, run.spec.asked_until_ms)
+
+
+def _pauses_at_last(rows: list[dict[str, Any]], wall: int) -> dict[str, dict[str, Any]]:
+    """The last row about the traffic of each host, where it asks for a pause that is not over."""
+    last = {row["host"]: row for row in sorted(rows, key=itemgetter("seen_at")) if row["event"] == "traffic"}
+    return {host: row for host, row in last.items() if (row["next_fetch_at"] or 0) > wall}
 
 
 def _prior_robots(run: Run) -> None:
