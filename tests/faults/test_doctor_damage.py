@@ -113,7 +113,8 @@ REPAIRED: dict[str, dict[str, tuple[Harm, str, str]]] = {
         "an index has no list": (lambda c: fill(of(c, 1, "index", "meta.json"), b"[" * 100_000), "index", "index"),
         "the index is cut": (lambda c: cut(biggest(current(c, "index"), "*.idx")), "index", ".idx"),
     },
-    "rot that can still be read": {
+    "what can still be read": {
+        "a part of links is gone": (lambda c: lose(of(c, 3, "links", "pages-*")), "segment", "segments/"),
         "in parsed": (lambda c: rot(of(c, 0, "parsed")), "part", "/parsed/"),
         "in links": (lambda c: rot(of(c, 1, "links")), "part", "/links/"),
         "in linked": (lambda c: rot(of(c, 2, "linked")), "part", "/linked/"),
@@ -187,7 +188,7 @@ NAMED: dict[str, dict[str, tuple[Harm, str, str]]] = {
         "hosts are cut": (lambda c: cut(of(c, 2, "hosts")), "part", "be read"),
         "a fetchlist is gone": (lambda c: lose(of(c, 3, "fetchlist")), "segment", "has no fetchlist"),
     },
-    "rot that can still be read": {
+    "what can still be read": {
         "in the fetchlist": (lambda c: rot(of(c, 0, "fetchlist")), "part", "fetchlist of segment"),
         "in fetched": (lambda c: rot(of(c, 1, "fetched")), "part", "its checksum differs"),
         "in hosts": (lambda c: rot(of(c, 2, "hosts")), "part", "hosts of segment"),

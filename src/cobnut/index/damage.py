@@ -1,9 +1,10 @@
 """Is an index folder whole, and what helps when it is not?
 
 Each file of the engine ends in a footer with a checksum of what stands before it. The engine itself does not look at it
-when it opens a file, and breaks off in the midst of a search (a *panic*) or finds nothing where a file has rotted.
+when it opens a file, and breaks off in the midst of a search (a *panic*) or finds nothing where a file has rotted. The
+manifest has each file's checksum too: a file that is whole and in another's place is found by that.
 
-Not here: the manifest (`manifest`), building an index again (`stages.index`, `stages.merge`).
+Not here: the rest of the manifest (`manifest`), building an index again (`stages.index`, `stages.merge`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from cobnut.errors import CobnutError, DataError, MachineError
 from cobnut.storage.files import unreadable
 from cobnut.storage.layout import SETTINGS_FILE
 
+MANIFEST = "manifest.json"
 ENDINGS = (".fast", ".fieldnorm", ".idx", ".pos", ".term", ".store", ".del")
 _MAGIC = 1337
 _LONGEST_FOOTER = 4_096
@@ -35,7 +37,29 @@ def damaged_file(folder: Path, most_bytes: int | None = None) -> Path | None:
     files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
     if most_bytes is not None and sum(path.lstat().st_size for path in files) > most_bytes:
         return None
-    return next((path for path in files if not _can_be_opened(path) or not _is_whole(path)), None)
+    announced = _announced(folder)
+    missing = sorted(announced.keys() - {path.name for path in files})
+    if missing:
+        return folder / missing[0]
+    return next((p for p in files if not _can_be_opened(p) or not _is_whole(p, announced.get(p.name))), None)
+
+
+def checksums(folder: Path) -> dict[str, int]:
+    """Each file's checksum by its name, as the files' own footers have them."""
+    found = {path.name: _footer(path) for path in folder.iterdir() if path.suffix in ENDINGS}
+    return {name: footer[0] for name, footer in sorted(found.items()) if footer is not None}
+
+
+class _Announced(msgspec.Struct):
+    checksums: dict[str, int] = {}
+
+
+def _announced(folder: Path) -> dict[str, int]:
+    """The checksums that the manifest has; none where it cannot be read, which is told by who reads it."""
+    try:
+        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Announced).checksums
+    except (OSError, ValueError, RecursionError):
+        return {}
 
 
 def _can_be_opened(path: Path) -> bool:
@@ -48,26 +72,34 @@ def _can_be_opened(path: Path) -> bool:
         raise
 
 
-def _is_whole(path: Path) -> bool:
-    """Does the file's checksum agree?"""
+def _is_whole(path: Path, announced: int | None) -> bool:
+    """Do the file's bytes, its footer and what the manifest has of it agree?"""
+    footer = _footer(path)
+    if footer is None or announced not in (None, footer[0]):
+        return False
+    expected, left = footer
+    found = 0
+    with open(path, "rb") as file:
+        while left and (block := file.read(min(_BLOCK, left))):
+            found, left = zlib.crc32(block, found), left - len(block)
+    return found == expected
+
+
+def _footer(path: Path) -> tuple[int, int] | None:
+    """The checksum that a file ends in, and how many bytes it is of; None when there is none."""
     size = path.stat().st_size
     if size < 8:
-        return False
+        return None
     with open(path, "rb") as file:
         file.seek(size - 8)
         length, magic = struct.unpack("<II", file.read(8))
         if magic != _MAGIC or length > min(_LONGEST_FOOTER, size - 8):
-            return False
+            return None
         file.seek(size - 8 - length)
         try:
-            expected = msgspec.json.decode(file.read(length))["crc"]
-        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError):
-            return False
-        file.seek(0)
-        found, left = 0, size - 8 - length
-        while left and (block := file.read(min(_BLOCK, left))):
-            found, left = zlib.crc32(block, found), left - len(block)
-    return bool(found == expected)
+            return int(msgspec.json.decode(file.read(length))["crc"]), size - 8 - length
+        except (ValueError, KeyError, TypeError):
+            return None
 
 
 def is_panic(error: BaseException) -> bool:

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from cobnut.errors import DataError
-from cobnut.index.damage import remedy
+from cobnut.index.damage import MANIFEST, remedy
 from cobnut.records.catalogue import FORMAT_VERSION
 from cobnut.storage.files import not_allowed, write_json
 
-NAME = "manifest.json"
+NAME = MANIFEST
 
 
 class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +32,7 @@ class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
     inputs_digest: str = ""
     sources: dict[str, str] = {}  # of a merged index: crawl segment to the digest of its index
     dropped_count: int = 0
+    checksums: dict[str, int] = {}  # of the engine's files, by name
 
     def fields(self) -> dict[str, Any]:
         """As plain values, for a store that writes the manifest itself."""

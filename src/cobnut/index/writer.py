@@ -21,7 +21,7 @@ import tantivy
 from cobnut.config.sections import IndexSettings, MiB
 from cobnut.errors import MachineError
 from cobnut.index import schema as cut
-from cobnut.index.damage import damage
+from cobnut.index.damage import checksums, damage
 from cobnut.index.document import Document, clipped, doc_key, encode, stored
 from cobnut.index.manifest import NAME as MANIFEST
 from cobnut.index.manifest import IndexManifest, write_manifest
@@ -93,6 +93,7 @@ def seal(folder: Path, segments: tuple[str, ...], inputs_digest: str, dropped_co
             inputs_digest=inputs_digest,
             dropped_count=dropped_count,
             index_segments=index_segments,
+            checksums=checksums(folder),
         ),
     )
     mode = (folder / MANIFEST).stat().st_mode & 0o777

@@ -22,10 +22,11 @@ from pathlib import Path
 
 import msgspec
 
-from cobnut.errors import DataError, InputError
+from cobnut.errors import CobnutError, DataError, InputError
 from cobnut.records import catalogue as tables
 from cobnut.storage.files import (
     TEMPORARY_PREFIX,
+    cannot_read,
     fsync_tree,
     io_errors,
     maker_lives,
@@ -116,7 +117,14 @@ def _generation(version: Generation, target: Path, copier: _Copier) -> None:
 def _marks(segment: SegmentFolder) -> dict[str, bytes]:
     """What says how far the segment has come, as it stands now."""
     names = [STATE_FILE, *(f"fetching/{p.name}" for p in segment.path.glob("fetching/*.done"))]
-    return {name: (segment.path / name).read_bytes() for name in names}
+    return {name: _bytes(segment.path / name) for name in names}
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _cannot_copy(path, error) from error
 
 
 def _segment(segment: SegmentFolder, marks: dict[str, bytes], target: Path, copier: _Copier) -> None:
@@ -147,6 +155,21 @@ def _identity(path: Path) -> int | None:
         return os.stat(path).st_ino
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def _cannot_copy(source: Path, error: OSError) -> CobnutError | OSError:
+    """What kept a file from being copied, the source first: what cannot be read there is no fault of the target."""
+    if not os.path.lexists(source):
+        return DataError(
+            "a file went while it was copied", where=str(source), remedy="back up again, without `clean` beside it"
+        )
+    try:
+        with open(source, "rb"):
+            return error
+    except OSError as broken:
+        return cannot_read(source, broken)
 
 
 class _Copier:
@@ -169,7 +192,8 @@ class _Copier:
     def copy(self, source: Path, target: Path) -> None:
         """One file."""
         try:
-            if self.link and source.suffix not in (".gz", ".toml", ".txt"):
+            # a second name of a symbolic link would lead elsewhere, or nowhere, from another folder
+            if self.link and source.suffix not in (".gz", ".toml", ".txt") and not source.is_symlink():
                 try:
                     os.link(source, target)
                     self.done.linked += 1
@@ -177,10 +201,10 @@ class _Copier:
                     shutil.copy2(source, target)
             else:
                 shutil.copy2(source, target)
-        except FileNotFoundError as error:
-            raise DataError(
-                "a file went while it was copied", where=str(source), remedy="back up again, without `clean` beside it"
-            ) from error
+        except OSError as error:
+            if (clear := _cannot_copy(source, error)) is error:
+                raise
+            raise clear from error
         self.done.files += 1
         self.done.bytes += target.stat().st_size
         self.on_copied(source)

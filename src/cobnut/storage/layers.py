@@ -195,9 +195,12 @@ def damaged(path: Path, error: Exception, what: str) -> DataError | MachineError
 
 
 def first_damaged(files: Iterable[Path]) -> Path | None:
-    """The first of some Parquet files that cannot be read to its end, or lacks a column of its table."""
+    """The first of some Parquet files that cannot be read to its end, lacks a column of its table, or is not as it was
+    sealed: what one reader minds in a foot another passes over."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from cobnut.storage import seals
 
     for path in files:
         try:
@@ -206,6 +209,8 @@ def first_damaged(files: Iterable[Path]) -> Path | None:
                     return path
                 for _ in file.iter_batches():
                     pass
+            if seals.is_whole(path) is False:
+                return path
         except (pa.ArrowException, OSError):
             return path
     return None

@@ -132,3 +132,23 @@ def test_what_may_not_be_read_is_no_damage(folder: Path, name: str) -> None:
     assert done.returncode == 4, done.stderr
     assert "may not be read" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("ending", [e for e in ENDINGS if e != ".del"])
+def test_whole_files_in_each_others_places_are_found(folder: Path, tmp_path: Path, ending: str) -> None:
+    """Each still has the checksum that it ends in."""
+    other = tmp_path / "other"
+    page = Document(
+        url_key="z", url="http://b.test/", host="b.test", domain="b.test", segment="s2", title="another", text="words",
+    )  # fmt: skip
+    write_index(other, [page], IndexSettings())
+    file, stranger = (next(p for p in place.iterdir() if p.suffix == ending) for place in (folder, other))
+    file.unlink()
+    file.write_bytes(stranger.read_bytes())
+    assert damaged_file(folder) == file
+
+
+def test_a_missing_file_is_found(folder: Path) -> None:
+    file = next(path for path in folder.iterdir() if path.suffix == ".pos")
+    file.unlink()
+    assert damaged_file(folder) == file

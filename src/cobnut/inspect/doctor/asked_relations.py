@@ -151,6 +151,12 @@ def segment(files: dict[str, list[str]]) -> dict[str, Any]:
             if name in here:
                 strange = f"SELECT DISTINCT {key} FROM {name} WHERE {key} NOT IN (SELECT url_key FROM fetched)"
                 found[f"{name}_of_nothing"] = _asked(connection, strange)
+    named = {Path(path).name for path in files.get("links", [])}
+    alone = [path for path in files.get("parsed", []) if Path(path).name not in named]
+    if alone:  # links are written first, under the name that the pages then get
+        elsewhere = "AND url_key NOT IN (SELECT from_key FROM links)" if "links" in here else ""
+        lost = f"SELECT url_key FROM {_parts(alone)} WHERE outlink_count > 0 {elsewhere}"
+        found["links_lost"] = _asked(connection, lost)
     if "links" in here:
         twice = "SELECT from_key FROM links GROUP BY from_key, position, kind HAVING count(*) > 1"
         found["links_twice"] = _asked(connection, twice)

@@ -181,6 +181,8 @@ def _agree(visit: Visit, looked: Looked) -> None:
     ):  # fmt: skip
         if not looked.damaged & {"fetched", table}:
             _tell(visit, looked, table, answer.get(name), what)
+    if not looked.damaged & {"parsed", "links"}:
+        _tell(visit, looked, "links", answer.get("links_lost"), "parsed pages have lost their links")
     if looked.state == PARSED and not looked.damaged & {"fetched", "parsed"}:
         _tell(visit, looked, "parsed", answer.get("not_parsed"), "fetched pages have no parsed row")
 
