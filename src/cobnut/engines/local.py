@@ -209,7 +209,9 @@ class LocalEngine:
         partition: int,
     ) -> None:  # fmt: skip
         """Writes one partition of an output: all its rows, or what changes as a delta to the base there is."""
-        source = next((i.name for i in stage.inputs if i.source == "current" and i.table is output.table), None)
+        # in shares: a stage may see the whole table beside, and a partition is not to get all of it
+        shares = (i.name for i in stage.inputs if i.source == "current" and i.table is output.table and i.partitioned)
+        source = next(shares, None)
         if output.replaces is None or source is None or source not in versions:
             draft.write_partition(partition, _ordered(session, output.relation, output.table))
             conserve.check_kept(session, output, draft)
