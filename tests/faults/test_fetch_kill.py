@@ -13,7 +13,7 @@ import pytest
 from cobnut.errors import InputError, MachineError
 from cobnut.fetcher import archive
 from cobnut.fetcher.pool import FetchPool
-from cobnut.fetcher.results import lock_path
+from cobnut.fetcher.results import _write, lock_path
 from cobnut.records.catalogue import FETCHED
 from cobnut.storage.locks import WriterLock
 from cobnut.testing.fakeweb import Answer, moved
@@ -176,6 +176,21 @@ def test_what_a_refusal_says_of_itself_is_read_back_too(bench, web):
     assert bench.rows().keys() == before.keys()
     for url, row in bench.rows().items():
         assert row["flags"] == before[url]["flags"] == (["login_wall"] if url.endswith("/in") else None)
+
+
+def test_an_answer_that_makes_no_row_counts_once_however_often_a_run_is_killed(bench, web):
+    web.site("a.test", {"/busy": Answer(503, headers={"Retry-After": "3600"})})
+    bench.fetch("http://a.test/busy")
+    busy = len(web.requests("a.test", "/busy"))
+    assert busy >= 1
+    for _ in range(2):
+        for path in bench.segment.part_files(FETCHED):  # what a flush leaves that had rows about hosts only
+            _write(path.parent, FETCHED, path.stem, [()] * len(FETCHED.columns))
+        bench.fetch()
+        traffic = bench.hosts("traffic")
+        assert sum(row["request_count"] for row in traffic) == busy + 1  # and robots.txt
+        assert sum(row["error_count"] for row in traffic) == busy
+        assert len(web.requests("a.test", "/busy")) == busy, "the pause is forgotten"
 
 
 def test_ten_kills_at_any_moment(tmp_path, web, bench_class, fetch_pool):

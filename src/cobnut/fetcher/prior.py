@@ -63,8 +63,9 @@ def load(run: Run, clock_now: float) -> None:
     _prior_robots(run)
     for part_output in run.outputs:
         _own_robots(run, part_output)
+    counted = {part_output.part: part_output.counted() for part_output in run.outputs} if lost else {}
     for answer in lost:
-        _replay(run, answer, clock_now)
+        _replay(run, answer, counted[answer.output.part], clock_now)
     for part_output in run.outputs:
         part_output.flush()
     for url, key, score, depth, chain in redirected:
@@ -161,11 +162,15 @@ def _own_robots(run: Run, part_output: PartOutput) -> None:
             run.origins.set(row["origin"], Origin(rules))
 
 
-def _replay(run: Run, lost: Lost, now: float) -> None:
-    """Counts an answer for its host, once; and adds the row it stands for."""
+def _replay(run: Run, lost: Lost, counted: dict[str, int], now: float) -> None:
+    """Counts an answer for its host, once; and adds the row it stands for.
+
+    `counted` is up to when the answers of each host are counted: one that makes no row, as a 429 does, stays behind
+    the last row, however often the run is killed.
+    """
     is_known = lost.is_robots and run.origins.get(lost.url.removesuffix("/robots.txt")) is not None
-    if not is_known:
-        host = host_of(lost.url)
+    host = host_of(lost.url)
+    if not is_known and (lost.row is not None or lost.at_ms > counted.get(host, -1)):
         run.pace.own(host, bucket_of(host), lost.output)
         run.pace.replay(host, lost.is_robots, lost.status, lost.retry_after, lost.at_ms, lost.size)
     if lost.is_robots and not is_known:

@@ -159,6 +159,18 @@ class PartOutput:
             found += pq.read_table(path, columns=columns, filters=pc.field("event") == "robots").to_pylist()
         return found
 
+    def counted(self) -> dict[str, int]:
+        """Up to when the rows about each host count what it answered, in chunks that are complete."""
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        found: dict[str, int] = {}
+        for path in _chunks(self._hosts_folder, self.part):
+            rows = pq.read_table(path, columns=["host", "seen_at"], filters=pc.field("event") == "traffic").to_pydict()
+            for host, seen_at in zip(rows["host"], rows["seen_at"], strict=True):
+                found[host] = max(seen_at, found.get(host, 0))
+        return found
+
     def unacknowledged(self, offsets: dict[str, int]) -> Iterable[Recovered]:
         """Complete WARC records that no chunk points to, behind the last one that a chunk does."""
         for path in warc_files(self._warc_folder, self.part):
