@@ -1,8 +1,9 @@
 """Is every key of a table there once, and are all rows there that were written?
 
-Two sums that cost next to nothing, at every reading and writing of a table. *Read*: each file has as many rows as the
-manifest says. *Written*: rows come sorted by key, so that a key that is there twice stands beside itself. What does not
-hold is an error before anything is published.
+Sums that cost next to nothing, at every reading and writing of a table. *Read*: each file has as many rows as the
+manifest says. *Written*: rows come sorted by key, so that a key that is there twice stands beside itself; and each is
+in the partition of its host, so that none is in two of them. What does not hold is an error before anything is
+published.
 
 Not here: whether a stage keeps the keys it was given (`engines.conserve`); damage that leaves the number of rows as it
 was, which checksums show (`inspect.doctor`).
@@ -51,6 +52,25 @@ def each_key_once(
                 place = pc.index(same, True).as_py()
                 raise twice(table, [column[place].as_py() for column in keys], store)
             last = [column[-1].as_py() for column in keys]
+        yield batch
+
+
+def each_in_its_place(
+    batches: Iterable[pa.RecordBatch | pa.Table], table: Table, share: tuple[int, int], store: Path
+) -> Iterator[pa.RecordBatch | pa.Table]:
+    """The same rows; a `DataError` at the first batch with a host bucket that is not in the partition's range."""
+    import pyarrow.compute as pc
+
+    low, high = share
+    for batch in batches:
+        if table.bucket_column and batch.num_rows:
+            found = pc.min_max(batch.column(table.bucket_column)).as_py()
+            if found["min"] < low or found["max"] >= high:
+                raise DataError(
+                    f"{table.name} would hold rows of the host buckets {found['min']} to {found['max']} in a partition "
+                    f"of {low} to {high - 1}; nothing was written",
+                    where=str(store), remedy=f"`cobnut doctor {store.parent}` tells which table holds them so",
+                )  # fmt: skip
         yield batch
 
 

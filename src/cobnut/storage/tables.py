@@ -13,7 +13,7 @@ Not here: publishing and locks (`storage.generations`), what the rows mean (`rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ import msgspec
 
 from cobnut.errors import DataError
 from cobnut.records.columns import Table
-from cobnut.storage.conserve import each_key_once
+from cobnut.storage.conserve import each_in_its_place, each_key_once
 from cobnut.storage.files import io_errors, link_or_copy
 from cobnut.storage.generations import Draft, Generation, GenerationStore
 from cobnut.storage.layers import (
@@ -191,7 +191,7 @@ class TableDraft:
     def write_partition(self, partition: int, batches: Iterable[pa.RecordBatch | pa.Table]) -> int:
         """Writes all rows of one partition, sorted by key; rows written."""
         name = f"part-{partition:05d}.parquet"
-        file = self._written(name, self.table, each_key_once(batches, self.table, self.store))
+        file = self._written(name, self.table, self._checked(partition, batches))
         self._add(name, partition, file.rows)
         return file.rows
 
@@ -207,12 +207,18 @@ class TableDraft:
         self._keep(version, partition, delta=False)
         base = version.shape(partition).base
         name = f"delta-{partition:05d}.parquet"
-        file = self._written(name, self.table, each_key_once(batches, self.table, self.store))
+        file = self._written(name, self.table, self._checked(partition, batches))
         self._add(name, partition, file.rows, replaced=base + file.rows - rows)
         keys = [batch for batch in gone if batch.num_rows]
         if keys:
             name = f"gone-{partition:05d}.parquet"
             self._add(name, partition, self._written(name, keys_of(self.table), keys).rows, gone=True)
+
+    def _checked(
+        self, partition: int, batches: Iterable[pa.RecordBatch | pa.Table]
+    ) -> Iterator[pa.RecordBatch | pa.Table]:
+        share = partition_range(partition, self.partitions)
+        return each_key_once(each_in_its_place(batches, self.table, share, self.store), self.table, self.store)
 
     def _written(self, name: str, table: Table, batches: Iterable[pa.RecordBatch | pa.Table]) -> ParquetFile:
         file = ParquetFile(self._draft.path / name, table)

@@ -21,6 +21,7 @@ from cobnut.crawl.mergedb import mergedb, mergelinkdb
 from cobnut.errors import DataError, InputError, MachineError
 from cobnut.records import catalogue as tables
 from cobnut.storage.layout import CrawlFolder
+from cobnut.storage.tables import partition_of
 from cobnut.testing.clock import VirtualClock
 from cobnut.testing.tables import (
     DAY_MS,
@@ -30,6 +31,7 @@ from cobnut.testing.tables import (
     link,
     new_crawl,
     page,
+    rows_of,
     write_segment,
     write_table,
 )
@@ -336,6 +338,23 @@ def test_links_come_together_and_those_of_pages_parsed_here_stay(tmp_path: Path)
     assert all_tables(here) == before
     report = mergelinkdb(here, Settings(crawl=CrawlSettings(scope="host")), [there.path], filters=True)
     assert report.left_out["scope"] == 3
+
+
+def test_links_that_come_in_go_into_the_partition_of_their_target_alone(tmp_path: Path) -> None:
+    urls = [f"http://h{n}.example/" for n in range(40)]
+    here, there = crawl_of(tmp_path / "a", {url: {} for url in urls}), crawl_of(tmp_path / "b", {})
+    with here.table(tables.LINKDB).begin(4) as draft:
+        for partition in range(4):
+            links = [inlink(A, url) for url in urls[:20]]
+            mine = [row for row in links if partition_of(row["to_bucket"], 4) == partition]
+            assert mine
+            draft.write_partition(partition, [rows_of(tables.LINKDB, mine).sort_by("to_key")])
+        draft.publish("test", applied=[])
+    write_table(there, tables.LINKDB, [inlink(B, url) for url in urls[10:]])
+    mergelinkdb(here, WEB, [there.path])
+    found = [(row["from_key"], row["to_key"]) for row in here.table(tables.LINKDB).read().to_pylist()]
+    wanted = [(key(A), key(url)) for url in urls[:20]] + [(key(B), key(url)) for url in urls[10:]]
+    assert sorted(found) == sorted(wanted)
 
 
 KILLED = """

@@ -8,12 +8,12 @@ import pytest
 from cobnut.config.sections import Settings, StorageSettings
 from cobnut.crawl import steps
 from cobnut.errors import DataError, InputError, MachineError
-from cobnut.records.catalogue import CRAWLDB, FETCHED, PAGES
+from cobnut.records.catalogue import CRAWLDB, FETCHED, LINKDB, PAGES
 from cobnut.storage.files import read_json, remove_tree, sweep, temporary_name, write_atomic, write_json
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.parts import PartWriter, part_files, part_name, write_part
 from cobnut.storage.tables import TableStore, checksum, partition_of, partition_range, partitions_for, read_files
-from cobnut.testing.tables import new_crawl, page, rows_of, write_table
+from cobnut.testing.tables import inlink, new_crawl, page, rows_of, write_table
 
 URLS = [f"http://h{i}.example/" for i in range(200)]
 
@@ -217,3 +217,17 @@ def test_what_does_not_fit_in_memory_is_not_spilled_where_the_command_was_typed(
     steps.generate(crawl, Settings(storage=StorageSettings(memory_mib=64)))
     assert list(here.iterdir()) == []
     assert [p.name for p in crawl.path.iterdir() if p.name.startswith(".tmp")] == []
+
+
+def test_a_row_in_the_partition_of_other_hosts_is_refused_and_nothing_is_written(tmp_path):
+    store = TableStore(tmp_path / "linkdb", LINKDB)
+    link = inlink("http://a.example/", "http://b.example/")
+    right = partition_of(link["to_bucket"], 4)
+    for partition in range(4):
+        with store.begin(4) as draft:
+            if partition == right:
+                draft.write_partition(partition, [rows_of(LINKDB, [link])])
+            else:
+                with pytest.raises(DataError, match="linkdb would hold rows of the host buckets"):
+                    draft.write_partition(partition, [rows_of(LINKDB, [link])])
+    assert store.current() is None
