@@ -31,6 +31,7 @@ from cobnut.interop.nutch1 import (
     Record,
     ValueReader,
 )
+from cobnut.interop.nutch1.layout import LayoutReader
 
 strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.just("x" * 40_000)
 short = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -165,3 +166,14 @@ def test_a_changed_byte_is_a_record_or_an_error(record_class, data):
         record_class.decode(bytes(raw)).to_bytes()
     except FormatError:
         return
+
+
+@pytest.mark.parametrize("length", [381, 514])
+def test_of_two_layouts_that_fit_the_one_with_whole_addresses_is_taken(length):
+    """Lengths at which the bytes of one layout are a record of another to the last byte."""
+    urls = [f"http://example.com/{'x' * length}", "http://example.com/0\x80\x80\x80\U00010000", "http://example.com/00"]
+    links = Inlinks(inlinks=[Inlink(from_url=url, anchor="00\x80\x80" if n == 1 else "") for n, url in enumerate(urls)])
+    out = DataOutput()
+    links.write_as(out, Layout.UTF8)
+    assert LayoutReader(Inlinks.read_as, Inlinks.leads_somewhere, "Inlinks")(out.getvalue()) != links
+    assert Inlinks.decode(out.getvalue()) == links

@@ -39,13 +39,18 @@ class LayoutReader(Generic[R]):
     """Reads values of one file; `layout` is what they turned out to lie in, None while none told it.
 
     `parse` reads a record in a layout. `plausible` says whether a record can be meant: one that cannot is taken for
-    bytes of another layout, or damaged ones, except where the layout is known, or today's.
+    bytes of another layout, or damaged ones, except where the layout is known, or today's. Of several that can be
+    meant the first is taken that is `likely`, or the first.
     """
 
-    __slots__ = ("_confirmed", "_parse", "_plausible", "_what", "layout")
+    __slots__ = ("_confirmed", "_likely", "_parse", "_plausible", "_what", "layout")
 
-    def __init__(self, parse: Callable[[DataInput, Layout], R], plausible: Callable[[R], bool], what: str) -> None:
+    def __init__(
+        self, parse: Callable[[DataInput, Layout], R], plausible: Callable[[R], bool], what: str,
+        likely: Callable[[R], bool] | None = None,
+    ) -> None:  # fmt: skip
         self._parse, self._plausible, self._what = parse, plausible, what
+        self._likely = likely or plausible
         self.layout: Layout | None = None
         self._confirmed = False
 
@@ -88,7 +93,7 @@ class LayoutReader(Generic[R]):
         if not fitting:
             # The layout that came farthest is most likely the right one, and its complaint the helpful one.
             raise max(failures, key=lambda error: error.offset or 0)
-        layout, record = fitting[0]
+        layout, record = next((found for found in fitting if self._likely(found[1])), fitting[0])
         if len(fitting) == 1 and self._plausible(record):
             self.layout = layout
         return record

@@ -40,11 +40,15 @@ class LaidRecord(Record):
     @classmethod
     def value_reader(cls) -> LayoutReader[Self]:
         """What reads the values of one file and finds out their layout."""
-        return LayoutReader(cls.read_as, cls.leads_somewhere, cls.__name__)
+        return LayoutReader(cls.read_as, cls.leads_somewhere, cls.__name__, cls.names_schemes)
 
     def leads_somewhere(self) -> bool:
         """Has every link here an address? Links of Nutch do."""
         raise NotImplementedError
+
+    def names_schemes(self) -> bool:
+        """Is every address here one with a scheme? Bytes read in a wrong layout seldom are."""
+        return self.leads_somewhere()
 
     def read_fields(self, source: Source) -> None:
         if isinstance(source, bytes | bytearray | memoryview):
@@ -82,6 +86,9 @@ class Outlink(LaidRecord):
     def leads_somewhere(self) -> bool:
         return bool(self.to_url)
 
+    def names_schemes(self) -> bool:
+        return ":" in self.to_url
+
 
 class Inlink(LaidRecord):
     """One link to a page; `metadata` is None where there is none."""
@@ -102,6 +109,9 @@ class Inlink(LaidRecord):
     def leads_somewhere(self) -> bool:
         return bool(self.from_url)
 
+    def names_schemes(self) -> bool:
+        return ":" in self.from_url
+
 
 class Inlinks(LaidRecord):
     """All links to a page, in the order in which they lie, which means nothing: equality is that of sets."""
@@ -121,6 +131,9 @@ class Inlinks(LaidRecord):
 
     def leads_somewhere(self) -> bool:
         return all(inlink.from_url for inlink in self.inlinks)
+
+    def names_schemes(self) -> bool:
+        return all(":" in inlink.from_url for inlink in self.inlinks)
 
     @property
     def anchors(self) -> list[str]:
