@@ -1,6 +1,7 @@
 """What the machine must have for some tests; where it has not, they are skipped by name with the reason."""
 
 import shutil
+import signal
 
 import pytest
 
@@ -9,6 +10,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 def pytest_addoption(parser):
     parser.addoption("--spark", action="store_true", help="run the tests marked spark too (pyspark and Java)")
+
+
+def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # a shell starts what runs in the background so, and every command that a test interrupts would be deaf
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -339,7 +339,7 @@ def test_refusals_that_are_a_challenge_or_want_a_login_are_told(tmp_path: Path) 
     assert "fetching it failed (http_403: The server answered 403 (Forbidden); bot_challenge: The server wants" in why
     assert why.count("bot_challenge: The server wants to know first whether a person asks") == 2  # verdict and visit
     assert "state is gone (http_401" in (why := cobnut("why", folder, HOME + "in").stdout)
-    assert "; login_wall: A reader has to log in first)." in why
+    assert "; login_wall: A reader has to log in first), as the visit of " in why
     assert "_challenge" not in cobnut("why", folder, HOME + "plain").stdout
     state = rows(folder)
     assert {url: row["status"] for url, row in state.items() if row["status"] != "fetched"} == {

@@ -36,9 +36,10 @@ def filled(disk: Path, left: int) -> Path:
     return filler
 
 
-def refused(ran: Ran, what: str) -> bool:
-    """The machine says no, in one line with the remedy; or there was room enough."""
-    if ran.code == 0:
+def refused(ran: Ran, what: str, done: str | None = None) -> bool:
+    """The machine says no, in one line with the remedy; or there was room enough. `done`: what is said where an earlier
+    run had room for all but its report, and nothing is left to do."""
+    if ran.code == 0 or (done is not None and ran.code in (1, 2) and done in ran.err):
         return False
     assert ran.code == 4, (what, ran)
     lines = [line for line in ran.err.splitlines() if line.startswith("cobnut:")]

@@ -55,7 +55,7 @@ def test_what_a_table_cannot_be_asked_is_said(crawl: CrawlFolder) -> None:
         tables.check_selection(HOSTDB, Selection(key="x"))
     with pytest.raises(InputError, match="--where cannot be computed"):
         keys(crawl, Selection(where="(due_at + 1) * 9000000000000000000 > 1"))
-    with pytest.raises(InputError, match=r"--where cannot be computed \(.*[Dd]ivision by zero[^.]*\)"):
+    with pytest.raises(InputError, match="--where cannot be read: nothing can be divided by 0"):
         keys(crawl, Selection(where="due_at % 0 = 1"))
     with pytest.raises(InputError, match="'deep' is no number"):
         keys(crawl, Selection(where="depth = 'deep'"))
