@@ -23,7 +23,7 @@ from cobnut.testing.tables import START_MS, link, new_crawl, page, write_segment
 WRITER = """
 import pathlib, sys
 from cobnut.records.catalogue import CRAWLDB
-from cobnut.storage.tables import TableStore
+from cobnut.storage.tables import TableStore, partition_of
 from cobnut.testing.tables import page, rows_of
 
 store = TableStore(pathlib.Path(sys.argv[1]), CRAWLDB, grace_s=0)
@@ -31,10 +31,11 @@ version = int(sys.argv[2])
 print("ready", flush=True)
 while True:
     version += 1
-    rows = rows_of(CRAWLDB, [{**page(f"http://h{i}.example/"), "score": version} for i in range(50)])
+    rows = [{**page(f"http://h{i}.example/"), "score": version} for i in range(50)]
     with store.begin(2) as draft:
         for partition in range(2):
-            draft.write_partition(partition, [rows.slice(25 * partition, 25)])
+            mine = [row for row in rows if partition_of(row["bucket"], 2) == partition]
+            draft.write_partition(partition, [rows_of(CRAWLDB, mine)])
         draft.publish("test", version=version)
     print(version, flush=True)
 """

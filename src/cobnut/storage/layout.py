@@ -19,6 +19,7 @@ from cobnut.storage.files import (
     TEMPORARY_PREFIX,
     fsync_folder,
     io_errors,
+    maker_lives,
     not_allowed,
     read_json,
     remove_tree,
@@ -86,6 +87,9 @@ class SegmentFolder:
         value.update(state=state, **more)
         value.setdefault("times", {})[state] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         write_json(path, value)
+        for left in self.path.glob(f"{TEMPORARY_PREFIX}{STATE_FILE}-*"):
+            if not maker_lives(left.name):  # of a run that was killed just here
+                left.unlink(missing_ok=True)
 
     def sweep(self) -> list[str]:
         """Removes what killed runs left in the segment."""
