@@ -129,6 +129,7 @@ def _choose(
 
     def take_again() -> None:
         refused.clear()
+        sort_value.failures.clear()
         gathered.begin()
 
     def take(session: Session, partition: int, of: int) -> None:

@@ -71,6 +71,7 @@ def inject(
 
     def note_again() -> None:
         seen.update(merged=0, urls=0)
+        score.failures.clear()
 
     with reporting(crawl, "inject") as report:
         if filter_existing:

@@ -92,6 +92,11 @@ def _update_one(
     done = frozenset(t.name for t in outputs if segment.name in applied_segments(crawl, t))
     db = settings.db
     adaptive = db.schedule == "adaptive"
+
+    def count_again() -> None:
+        refused.clear()
+        rescore.failures.clear()
+
     outcome = LocalEngine(settings).run(
         Run(
             crawl,
@@ -124,7 +129,7 @@ def _update_one(
             expects={"crawldb": before.get("generation")},
             skip_outputs=done,
             on_partition=count_rules,
-            on_again=refused.clear,
+            on_again=count_again,
             on_publish=on_publish,
         )
     )

@@ -216,7 +216,7 @@ class _engine_errors:
             raise KeyboardInterrupt from value
         if isinstance(value, (self._duckdb.OutOfMemoryException,)):
             raise OutOfMemoryError(
-                f"{self._step} ran out of memory ({line})", remedy="raise storage.memory_mib"
+                f"{self._step} ran out of memory ({line})", remedy="raise storage.memory_mib, or free some disk space"
             ) from value
         if isinstance(value, self._duckdb.IOException) and "No space left" in str(value):
             raise MachineError(

@@ -1,6 +1,9 @@
 """Do rows come back as they were written, partition by partition, and is damage named?"""
 
 import json
+import os
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -13,7 +16,7 @@ from cobnut.storage.files import read_json, remove_tree, sweep, temporary_name, 
 from cobnut.storage.layout import CrawlFolder
 from cobnut.storage.parts import PartWriter, part_files, part_name, write_part
 from cobnut.storage.tables import TableStore, checksum, partition_of, partition_range, partitions_for, read_files
-from cobnut.testing.tables import inlink, new_crawl, page, rows_of, write_table
+from cobnut.testing.tables import START_MS, inlink, new_crawl, page, rows_of, write_table
 
 URLS = [f"http://h{i}.example/" for i in range(200)]
 
@@ -231,3 +234,16 @@ def test_a_row_in_the_partition_of_other_hosts_is_refused_and_nothing_is_written
                 with pytest.raises(DataError, match="linkdb would hold rows of the host buckets"):
                     draft.write_partition(partition, [rows_of(LINKDB, [link])])
     assert store.current() is None
+
+
+def test_what_a_killed_run_left_of_a_segments_state_goes_with_the_next_and_what_a_living_one_writes_stays(tmp_path):
+    segment = new_crawl(tmp_path / "c").new_segment(lambda: START_MS, lambda seconds: None, lambda made: None)
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    dead, alive = (segment.path / f".tmp-state.json-{pid}-0a1b2c3d" for pid in (ended.pid, os.getpid()))
+    for path in (dead, alive):
+        path.write_text("{")
+    segment.set_state("fetched")
+    assert not dead.exists()
+    assert alive.exists()
+    assert segment.state == "fetched"
