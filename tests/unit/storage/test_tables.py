@@ -246,4 +246,4 @@ def test_what_a_killed_run_left_of_a_segments_state_goes_with_the_next_and_what_
     segment.set_state("fetched")
     assert not dead.exists()
     assert alive.exists()
-    assert segment.state == "fetched"
+    assert segment.state() == "fetched"
