@@ -19,8 +19,9 @@ STAGE = Stage(
         Input("forgotten_pages", None, "given", partitioned=False, columns=(column("url_key", "string"),)),
     ),
     steps=(
+        Sql("dedup_concerned", ("parsed",), "concerned", (column("url_key", "string"),)),
         Sql(
-            "dedup", ("parsed", "crawldb", "pages", "ranks", "forgotten_pages"), "next_duplicates",
+            "dedup", ("parsed", "concerned", "crawldb", "pages", "ranks", "forgotten_pages"), "next_duplicates",
             tables.DUPLICATES.columns,
         ),
     ),

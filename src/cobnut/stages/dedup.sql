@@ -3,7 +3,6 @@
 -- then shortest URL, then first by key. The score is the link rank, and where that is equal the crawldb's: the link rank
 -- depends on the links alone, so that an interrupted crawl decides as an undisturbed one. Newest goes by the day, for the
 -- same reason.
--- Most pages have one version, of content that no other has, and name no other page: what is known of them is not looked up.
 WITH good AS (
     SELECT
         v.url_key AS url_key, v.url AS url, v.host AS host, v.bucket AS bucket, v.segment AS segment,
@@ -11,17 +10,21 @@ WITH good AS (
     FROM parsed v
     WHERE v.parse_status = 'ok'
 ),
-alike AS (
-    SELECT v.signature AS signature FROM good v GROUP BY v.signature HAVING COUNT(*) > 1
+-- of tables of the whole crawl only these rows: what is joined to a few must not be held in memory as a whole
+known AS (
+    SELECT c.url_key AS url_key, c.score AS score, c.status AS status, c.reason AS reason
+    FROM crawldb c
+    JOIN concerned k ON k.url_key = c.url_key
 ),
-concerned AS (
-    SELECT v.url_key AS url_key FROM good v GROUP BY v.url_key HAVING COUNT(*) > 1
-    UNION
-    SELECT v.url_key AS url_key FROM good v JOIN alike a ON a.signature = v.signature
-    UNION
-    SELECT v.url_key AS url_key FROM good v WHERE v.canonical_key <> v.url_key
-    UNION
-    SELECT v.canonical_key AS url_key FROM good v WHERE v.canonical_key <> v.url_key
+known_pages AS (
+    SELECT o.url_key AS url_key, o.checked_at AS checked_at, o.segment AS segment
+    FROM pages o
+    JOIN concerned k ON k.url_key = o.url_key
+),
+known_ranks AS (
+    SELECT r.url_key AS url_key, r.page_rank AS page_rank
+    FROM ranks r
+    JOIN concerned k ON k.url_key = r.url_key
 ),
 versions AS (
     SELECT
@@ -50,10 +53,10 @@ newest AS (
             ELSE FALSE
         END AS taken_back
     FROM versions v
-    LEFT JOIN crawldb c ON c.url_key = v.url_key
-    LEFT JOIN pages o ON o.url_key = v.url_key
+    LEFT JOIN known c ON c.url_key = v.url_key
+    LEFT JOIN known_pages o ON o.url_key = v.url_key
     LEFT JOIN (SELECT DISTINCT url_key FROM forgotten_pages) f ON f.url_key = v.url_key
-    LEFT JOIN ranks r ON r.url_key = v.url_key
+    LEFT JOIN known_ranks r ON r.url_key = v.url_key
     WHERE v.place = 1
 ),
 same_url AS (
